@@ -1,0 +1,69 @@
+import type { Tensor, TensorInfo } from '../../types.js';
+import type { Candidates } from '../candidates.js';
+import type { InputFormat } from '../input-format.js';
+
+/** What a head needs to decode, found once at create(): plain data, so that it travels to a worker. */
+export interface HeadLayout {
+  /** Name of the head that made it, e.g. 'anchor-free'. */
+  readonly head: string;
+  /** The outputs it reads, by name, in the order that the head documents. */
+  readonly outputs: readonly string[];
+  readonly classCount: number;
+  /** Input size that the layout was found at, in pixels. */
+  readonly inputWidth: number;
+  readonly inputHeight: number;
+}
+
+/** All that is known of a model when its head is chosen. Outputs carry the shapes of a real run. */
+export interface ModelSignature {
+  readonly inputs: readonly TensorInfo[];
+  /** In the graph's order, dims as a run of one picture gave them. */
+  readonly outputs: readonly { readonly name: string; readonly type: Tensor['type']; readonly dims: readonly number[] }[];
+  /** The file's metadata_props, undecoded. */
+  readonly metadata: Readonly<Record<string, string>>;
+  /** Class names from metadata, in class order. */
+  readonly labels?: readonly string[];
+  /** Size of the picture input used in that run, in pixels. */
+  readonly inputWidth: number;
+  readonly inputHeight: number;
+  /** The picture input's own layout and element type. */
+  readonly inputLayout: 'nchw' | 'nhwc';
+  readonly inputType: InputFormat['type'];
+}
+
+/** Pre-processing and suppression of the family of models that use a layout. */
+export interface Family {
+  readonly name: string;
+  readonly channelOrder: 'rgb' | 'bgr';
+  readonly divisor: number;
+  readonly mean?: readonly [number, number, number];
+  readonly std?: readonly [number, number, number];
+  readonly placement: 'centre' | 'top-left' | 'stretch';
+  /** IoU threshold used when the caller gives none; null where no suppression is needed. */
+  readonly iouThreshold: number | null;
+}
+
+/** One way to read a model's outputs. */
+export interface HeadReading {
+  readonly layout: HeadLayout;
+  readonly family: Family;
+  /** What speaks for it, for people: "[1, 84, 8400] is 4 + 80 names by the cells of strides 8, 16, 32". */
+  readonly evidence: readonly string[];
+}
+
+/** One output layout. A new layout is one file that exports one of these, and one line in index.ts. */
+export interface Head {
+  readonly name: string;
+  /** Every reading that the shapes and metadata allow; none when they contradict it. */
+  read(signature: ModelSignature): HeadReading[];
+  /**
+   * What a run's values say against a reading (in words), or undefined when nothing does: ranges, ordering, monotony.
+   * `outputs` are float32 views of one picture's outputs.
+   */
+  contradiction(outputs: HeadOutputs, layout: HeadLayout): string | undefined;
+  /** Appends each box whose confidence is greater than `confidenceThreshold` (already a float32). */
+  decode(outputs: HeadOutputs, layout: HeadLayout, confidenceThreshold: number, into: Candidates): void;
+}
+
+/** One picture's outputs by name, batch dimension removed, as float32. */
+export type HeadOutputs = ReadonlyMap<string, { readonly dims: readonly number[]; readonly data: Float32Array }>;

@@ -1,0 +1,42 @@
+/** Pixels in memory: rows top to bottom without gaps, 8 bits a channel, channels interleaved. */
+export interface RawImage {
+  /** Exactly `width * height * channels` bytes. Read when the picture's turn comes: leave it unchanged until the promise settles. */
+  readonly data: Uint8Array | Uint8ClampedArray;
+  /** In pixels, at least 1. */
+  readonly width: number;
+  /** In pixels, at least 1. */
+  readonly height: number;
+  /** 1 gray, 2 gray and alpha, 3 RGB, 4 RGBA. Alpha is not premultiplied. */
+  readonly channels: 1 | 2 | 3 | 4;
+}
+
+/** A picture: a path, a `file:` URL, the bytes of an encoded file (Buffer, Uint8Array, ArrayBuffer, Blob), or pixels. */
+export type ImageInput = string | URL | Uint8Array | ArrayBuffer | Blob | RawImage;
+
+/** What every picture becomes before a model sees it: upright, RGB, 8 bits, [height, width, 3]. */
+export interface RgbImage {
+  readonly data: Uint8Array;
+  readonly width: number;
+  readonly height: number;
+}
+
+/** Element types of tensors that detectors have, named as ONNX Runtime names them. */
+export type TensorType = 'float32' | 'float16' | 'float64' | 'uint8' | 'int8' | 'int32' | 'int64' | 'bool';
+
+/** What is known of a model's input or output before a run. A dimension that the file leaves open is its name, or -1 without one. */
+export interface TensorInfo {
+  readonly name: string;
+  readonly type: TensorType;
+  readonly dims: readonly (number | string)[];
+}
+
+/**
+ * A tensor in row-major order. `data` holds float32 as Float32Array, float16 as the raw bits in a Uint16Array,
+ * int64 as BigInt64Array, the others as the typed array of their name; bool as Uint8Array.
+ */
+export interface Tensor {
+  readonly name: string;
+  readonly type: TensorType;
+  readonly dims: readonly number[];
+  readonly data: Float32Array | Float64Array | Uint16Array | Uint8Array | Int8Array | Int32Array | BigInt64Array;
+}

@@ -11,7 +11,13 @@ export default defineConfig([
     clean: true,
   },
   // One self-contained file each: a bundled application copies the worker beside its own bundle.
-  { ...shared, entry: { 'onnxruntime-worker': 'lib/runtime/onnxruntime-worker.ts' }, format: ['esm'], splitting: false, outExtension: () => ({ js: '.mjs' }) },
+  {
+    ...shared,
+    entry: { 'onnxruntime-worker': 'lib/runtime/onnxruntime-worker.ts' },
+    format: ['esm'],
+    splitting: false,
+    outExtension: () => ({ js: '.mjs' }),
+  },
   // The command uses the library as its users do, so that there is one copy of it and one place for its worker and assets.
   { ...shared, entry: { cli: 'lib/cli/main.ts' }, format: ['esm'], splitting: false },
 ]);

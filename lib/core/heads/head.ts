@@ -18,7 +18,11 @@ export interface HeadLayout {
 export interface ModelSignature {
   readonly inputs: readonly TensorInfo[];
   /** In the graph's order, dims as a run of one picture gave them. */
-  readonly outputs: readonly { readonly name: string; readonly type: Tensor['type']; readonly dims: readonly number[] }[];
+  readonly outputs: readonly {
+    readonly name: string;
+    readonly type: Tensor['type'];
+    readonly dims: readonly number[];
+  }[];
   /** The file's metadata_props, undecoded. */
   readonly metadata: Readonly<Record<string, string>>;
   /** Class names from metadata, in class order. */

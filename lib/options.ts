@@ -1,0 +1,231 @@
+import type { InputFormat } from './core/input-format.js';
+import type { LetterboxOptions } from './core/letterbox.js';
+import type { DownloadProgress } from './model/source.js';
+import type { Postprocessor } from './postprocessor.js';
+import {
+  aBoolean,
+  aFunction,
+  anAbortSignal,
+  arrayOf,
+  aString,
+  type Check,
+  didYouMean,
+  integerFrom,
+  invalid,
+  numberIn,
+  objectWith,
+  oneOf,
+  show,
+} from './validation.js';
+
+/** Where a model runs. `'auto'` takes a usable GPU, else the CPU, and says why; any other choice never falls back. */
+export type Device = 'auto' | 'cpu' | 'gpu' | `gpu:${number}` | 'webgpu' | 'ref';
+
+/** How pixels go into the model, where its file does not say it or says it wrongly. What is left out is found as usual. */
+export interface InputFormatOptions extends Partial<Pick<InputFormat, 'channelOrder' | 'divisor' | 'mean' | 'std'>> {
+  letterbox?: Partial<LetterboxOptions>;
+}
+
+/** Which boxes are kept. */
+export interface DetectionOptions {
+  /** Boxes with a confidence greater than this are kept; 0..1. Defaults to 0.25. */
+  confidenceThreshold?: number;
+  /**
+   * Of two boxes that overlap by more than this (intersection over union, 0..1), the one of lower confidence is dropped.
+   * Defaults to the model family's: 0.45 for YOLOX, else 0.7. Not used by end-to-end models, unless it is given.
+   */
+  iouThreshold?: number;
+  /** Whether boxes of different classes suppress each other. Defaults to false. */
+  classAgnostic?: boolean;
+  /** The most boxes of one picture, best first; at least 1. Defaults to 300. */
+  maxDetections?: number;
+  /** Classes to keep, by name or number. Defaults to all. */
+  classes?: readonly (string | number)[];
+}
+
+/** Options of `detect()` and `detectBatch()`; thresholds given here go before those of `create()`. */
+export interface DetectOptions extends DetectionOptions {
+  /** Rejects with `signal.reason`. A picture that waits is dropped; a run that has begun is finished and its result thrown away. */
+  signal?: AbortSignal;
+}
+
+export interface DetectorOptions extends DetectionOptions {
+  /**
+   * An ONNX model: a path, a `file:` URL, or the file's bytes (unchanged until `create()` settles).
+   * Defaults to a small COCO detector of 80 classes; see `allowDownload`.
+   */
+  model?: string | URL | Uint8Array | ArrayBuffer;
+  /** Defaults to `'auto'`. */
+  device?: Device;
+  /**
+   * Pictures that are in the model at once, each in a worker thread with a session (and weights) of its own.
+   * Defaults to 1: the shortest time for one picture. For many pictures more lanes of fewer threads give more a second.
+   */
+  lanes?: number;
+  /** CPU threads of one lane. Defaults to the processors that are there, at most 8, shared among the lanes. */
+  threads?: number;
+  /** Pictures that may wait; one more is refused with ERR_YOLO_QUEUE_FULL. Defaults to Infinity. */
+  maxQueue?: number;
+  /** The most pictures of one run in `detectBatch()`, where the model's batch dimension is open. Defaults to 8. */
+  maxBatch?: number;
+  /**
+   * Size of the model's input in pixels, one number or [width, height], for a model that leaves it open.
+   * Defaults to the model's own, else 640.
+   */
+  imageSize?: number | readonly [width: number, height: number];
+  /** The output layout, by the name of its head (docs/models.md), where it cannot be recognised or is recognised wrongly. */
+  head?: string;
+  inputFormat?: InputFormatOptions;
+  /** Class names in class order. Defaults to the model's own, else COCO's for 80 classes, else `class0`, `class1` … */
+  labels?: readonly string[];
+  /** The most pixels that a picture may have. Defaults to 100,000,000. */
+  limitInputPixels?: number;
+  /** Whether the default model may be fetched from the npm registry when it is not on this machine. Defaults to false. */
+  allowDownload?: boolean;
+  /** Folder for the default model. Defaults to MIGRAPHX_YOLO_CACHE, else the user's cache folder. */
+  cacheFolder?: string;
+  /** Told while the default model is fetched and converted. */
+  onProgress?: (progress: DownloadProgress) => void;
+  /** Path or URL of the worker file, for applications that are bundled into one file: a copy of `migraphx-yolo/worker`. */
+  workerFile?: string | URL;
+  /** Cancels `create()`; rejects with `signal.reason`. */
+  signal?: AbortSignal;
+}
+
+/** Defaults that do not depend on the model. */
+export const DEFAULTS = Object.freeze({
+  confidenceThreshold: 0.25,
+  classAgnostic: false,
+  maxDetections: 300,
+  maxBatch: 8,
+  imageSize: 640,
+});
+
+const fraction = numberIn(0, 1);
+const atLeastOne = integerFrom(1);
+
+const imageSize: Check = (value, name) => {
+  const sides = Array.isArray(value) ? value : [value];
+  if (sides.length > 2 || sides.length === 0 || (Array.isArray(value) && sides.length !== 2))
+    throw invalid(`Expected ${name} to be a number or [width, height] but received ${show(value)}`, { option: name });
+  for (const side of sides) integerFrom(1, 16384)(side, name);
+};
+
+const classNameOrId: Check = (value, name) => {
+  if (typeof value !== 'string') integerFrom(0)(value, name);
+};
+
+const model: Check = (value, name) => {
+  const known = typeof value === 'string' || value instanceof URL || value instanceof Uint8Array || value instanceof ArrayBuffer;
+  if (!known) throw invalid(`Expected ${name} to be a path, a file: URL or bytes but received ${show(value)}`, { option: name });
+};
+
+const device: Check = (value, name) => {
+  if (typeof value === 'string' && /^gpu:\d+$/.test(value)) return;
+  oneOf(['auto', 'cpu', 'gpu', 'webgpu', 'ref'])(value, name);
+};
+
+const three: Check = (value, name) => {
+  arrayOf(numberIn(-1e6, 1e6))(value, name);
+  if ((value as unknown[]).length !== 3) throw invalid(`Expected ${name} to have 3 numbers but received ${show(value)}`, { option: name });
+};
+
+const positive: Check = (value, name) => numberIn(Number.MIN_VALUE, Number.MAX_VALUE)(value, name);
+
+const deviations: Check = (value, name) => {
+  three(value, name);
+  arrayOf(positive)(value, name);
+};
+
+const detectionChecks = {
+  confidenceThreshold: fraction,
+  iouThreshold: fraction,
+  classAgnostic: aBoolean,
+  maxDetections: atLeastOne,
+  classes: arrayOf(classNameOrId),
+} satisfies Record<keyof DetectionOptions, Check>;
+
+const detectChecks = { ...detectionChecks, signal: anAbortSignal } satisfies Record<keyof DetectOptions, Check>;
+
+const inputFormat = objectWith({
+  channelOrder: oneOf(['rgb', 'bgr']),
+  divisor: positive,
+  mean: three,
+  std: deviations,
+  letterbox: objectWith({
+    placement: oneOf(['centre', 'top-left', 'stretch']),
+    scaleUp: aBoolean,
+    padValue: integerFrom(0, 255),
+  } satisfies Record<keyof LetterboxOptions, Check>),
+} satisfies Record<keyof InputFormatOptions, Check>);
+
+// An instance of a user's class counts too, so its own keys are not looked at.
+const postprocessor: Check = (value, name) => {
+  if (typeof value !== 'object' || value === null)
+    throw invalid(`Expected ${name} to be an object with name and decode but received ${show(value)}`, { option: name });
+  aString((value as Postprocessor<unknown>).name, `${name}.name`);
+  aFunction((value as Postprocessor<unknown>).decode, `${name}.decode`);
+};
+
+const workerFile: Check = (value, name) => {
+  if (!(value instanceof URL)) aString(value, name);
+};
+
+const createChecks = {
+  ...detectionChecks,
+  model,
+  device,
+  lanes: integerFrom(1, 256),
+  threads: integerFrom(1, 256),
+  maxQueue: integerFrom(0),
+  maxBatch: integerFrom(1, 1024),
+  imageSize,
+  head: aString,
+  inputFormat,
+  labels: arrayOf(aString),
+  limitInputPixels: atLeastOne,
+  allowDownload: aBoolean,
+  cacheFolder: aString,
+  onProgress: aFunction,
+  workerFile,
+  signal: anAbortSignal,
+} satisfies Record<keyof DetectorOptions, Check>;
+
+/** Throws ERR_YOLO_INVALID_ARGUMENT for a value out of range or a key that does not exist, with the nearest that does. */
+export function checkDetectorOptions(options: unknown): void {
+  objectWith({ ...createChecks, postprocessor })(options, 'options');
+  const { inputFormat: format } = options as DetectorOptions;
+  if ((format?.mean === undefined) !== (format?.std === undefined))
+    throw invalid('Expected inputFormat.mean and inputFormat.std together, but received one of them', { option: 'inputFormat' });
+}
+
+/** As `checkDetectorOptions`, for one call of `detect()` or `detectBatch()`. */
+export function checkDetectOptions(options: unknown): void {
+  objectWith(detectChecks)(options, 'options');
+}
+
+/**
+ * Class ids, ascending and each once, of names and ids.
+ * @throws ERR_YOLO_INVALID_ARGUMENT for a name or an id that the model does not have.
+ */
+export function resolveClasses(classes: readonly (string | number)[], labels: readonly string[]): number[] {
+  const ids = new Set<number>();
+  for (const wanted of classes) {
+    if (typeof wanted === 'number') {
+      if (wanted >= labels.length)
+        throw invalid(`Expected a class id in [0, ${labels.length - 1}] but received ${wanted}`, { option: 'classes', value: wanted });
+      ids.add(wanted);
+      continue;
+    }
+    const before = ids.size;
+    labels.forEach((label, id) => {
+      if (label === wanted) ids.add(id);
+    });
+    if (ids.size === before && !labels.includes(wanted))
+      throw invalid(`The model has no class ${JSON.stringify(wanted)}${didYouMean(wanted, labels) || `; it has ${labels.length} classes, see detector.labels`}`, {
+        option: 'classes',
+        value: wanted,
+      });
+  }
+  return [...ids].sort((a, b) => a - b);
+}

@@ -1,0 +1,214 @@
+import { Detections } from './detections.js';
+import { YoloError } from './errors.js';
+import { assertImageInput, decodeImage, describeInput } from './image/decode.js';
+import { loadModel, type ModelInfo } from './model-loader.js';
+import {
+  checkDetectOptions,
+  checkDetectorOptions,
+  DEFAULTS,
+  type DetectOptions,
+  type DetectorOptions,
+  resolveClasses,
+} from './options.js';
+import type { Postprocessor } from './postprocessor.js';
+import type { Backend, BackendStats, LanePlan, LaneResult, PictureSource } from './runtime/backend.js';
+import type { ImageInput, Tensor } from './types.js';
+
+/** Counters of a detector, read at any time. */
+export interface DetectorStats extends BackendStats {
+  readonly device: string;
+}
+
+/** The results of a tuple of pictures: as long as the tuple. */
+export type Results<Pictures extends readonly ImageInput[], T> = { -readonly [K in keyof Pictures]: T };
+
+/**
+ * Finds objects in pictures with one model. Made by `Detector.create()`; unchangeable after that.
+ * Any number of calls may be under way at once: they are served in order. Close it when done; a detector that is
+ * forgotten does not keep the process alive.
+ *
+ * `T` is what `detect()` gives for a picture: `Detections`, or what a custom postprocessor returns.
+ */
+export class Detector<T = Detections> {
+  /** What the model is and how it was understood. */
+  readonly model: ModelInfo;
+  /** Class names in class order. */
+  readonly labels: readonly string[];
+  /** Where the model runs: `'cpu'`. */
+  readonly device: string;
+  /** Why `device: 'auto'` did not take a better device; undefined where it did, or where the device was asked for. */
+  readonly fallbackReason: string | undefined;
+
+  readonly #backend: Backend;
+  readonly #options: DetectorOptions;
+  readonly #plan: LanePlan;
+  readonly #postprocessor: Postprocessor<T> | undefined;
+
+  private constructor(loaded: Awaited<ReturnType<typeof loadModel>>, options: DetectorOptions, postprocessor?: Postprocessor<T>) {
+    this.model = loaded.info;
+    this.labels = loaded.info.labels;
+    this.device = loaded.backend.device;
+    this.fallbackReason = loaded.fallbackReason;
+    this.#backend = loaded.backend;
+    this.#options = options;
+    this.#plan = loaded.plan;
+    this.#postprocessor = postprocessor;
+  }
+
+  /**
+   * Loads a model, finds out how its outputs are read and runs it once, so that the first `detect()` is as fast as the next.
+   * @throws YoloError (as a rejection): ERR_YOLO_INVALID_ARGUMENT, ERR_YOLO_NO_DEVICE, ERR_YOLO_MODEL_NOT_FOUND,
+   * ERR_YOLO_MODEL_PARSE, ERR_YOLO_HEAD_UNKNOWN, ERR_YOLO_BINDING_NOT_FOUND.
+   */
+  static create<T>(options: DetectorOptions & { postprocessor: Postprocessor<T> }): Promise<Detector<T>>;
+  static create(options?: DetectorOptions): Promise<Detector>;
+  static async create(options: DetectorOptions & { postprocessor?: Postprocessor<unknown> } = {}): Promise<Detector<unknown>> {
+    checkDetectorOptions(options);
+    options.signal?.throwIfAborted();
+    const { postprocessor, ...rest } = options;
+    const own = Object.freeze(rest);
+    const loaded = await loadModel(own, postprocessor !== undefined);
+    try {
+      const detector = new Detector<unknown>(loaded, own, postprocessor);
+      detector.#planFor(own); // A class that the model does not have is an error here, not at the first picture.
+      return detector;
+    } catch (error) {
+      await loaded.backend.close();
+      throw error;
+    }
+  }
+
+  /**
+   * Finds the objects of one picture.
+   * @returns Boxes in the picture's own upright pixels, best first.
+   * @throws YoloError (as a rejection): ERR_YOLO_INVALID_ARGUMENT, ERR_YOLO_IMAGE_DECODE, ERR_YOLO_QUEUE_FULL,
+   * ERR_YOLO_LANE_FAILED, ERR_YOLO_POSTPROCESSOR, ERR_YOLO_CLOSED; or `signal.reason`. The detector stays usable.
+   */
+  async detect(image: ImageInput, options: DetectOptions = {}): Promise<T> {
+    checkDetectOptions(options);
+    assertImageInput(image);
+    const plan = this.#planFor(options);
+    const [result] = await this.#backend.infer([this.#source(image)], plan, options.signal);
+    return this.#finish(image, result!);
+  }
+
+  /**
+   * Finds the objects of several pictures, of any sizes and kinds. Where the model's batch dimension is open, up to
+   * `maxBatch` pictures go through it in one run; the boxes are the same as those of `detect()`.
+   * @returns One result a picture, in their order.
+   * @throws As `detect()`. One picture that fails rejects the whole call, with its number in `detail.index`; pictures that still waited are dropped.
+   */
+  async detectBatch<const Pictures extends readonly ImageInput[]>(
+    images: Pictures,
+    options: DetectOptions = {},
+  ): Promise<Results<Pictures, T>> {
+    checkDetectOptions(options);
+    if (!Array.isArray(images))
+      throw new YoloError('ERR_YOLO_INVALID_ARGUMENT', 'Expected an array of pictures; for one picture use detect()', { phase: 'validate' });
+    images.forEach((image, index) => {
+      inPicture(index, images.length, () => assertImageInput(image));
+    });
+    const plan = this.#planFor(options);
+    const size = this.model.batch === 'dynamic' ? (this.#options.maxBatch ?? DEFAULTS.maxBatch) : 1;
+    const stop = new AbortController();
+    const signal = options.signal === undefined ? stop.signal : AbortSignal.any([options.signal, stop.signal]);
+    const runs: Promise<T[]>[] = [];
+    for (let first = 0; first < images.length; first += size) {
+      const chunk = images.slice(first, first + size);
+      runs.push(this.#detectChunk(chunk, first, images.length, plan, signal));
+    }
+    try {
+      return (await Promise.all(runs)).flat() as Results<Pictures, T>;
+    } catch (error) {
+      stop.abort(error);
+      await Promise.allSettled(runs);
+      throw error;
+    }
+  }
+
+  /** Waiting and finished pictures, memory high-water marks, the device. */
+  stats(): DetectorStats {
+    return { device: this.device, ...this.#backend.stats() };
+  }
+
+  /** Finishes the calls under way and frees everything; later calls reject with ERR_YOLO_CLOSED. May be called again. */
+  close(): Promise<void> {
+    return this.#backend.close();
+  }
+
+  /** As `close()`, for `await using` (TypeScript 5.2 and newer). */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #detectChunk(chunk: readonly ImageInput[], first: number, total: number, plan: LanePlan, signal: AbortSignal): Promise<T[]> {
+    const sources = chunk.map((image, index) => {
+      const source = this.#source(image);
+      return { name: source.name, decode: () => inPicture(first + index, total, () => source.decode()) };
+    });
+    const results = await this.#backend.infer(sources, plan, signal);
+    return Promise.all(results.map((result, index) => inPicture(first + index, total, () => this.#finish(chunk[index]!, result))));
+  }
+
+  #source(image: ImageInput): PictureSource {
+    const { limitInputPixels } = this.#options;
+    return { name: describeInput(image), decode: () => decodeImage(image, { limitInputPixels }) };
+  }
+
+  #planFor(call: DetectOptions): LanePlan {
+    const { suppression } = this.#plan;
+    const own = this.#options;
+    const classes = call.classes ?? own.classes;
+    return {
+      ...this.#plan,
+      suppression: {
+        confidenceThreshold: call.confidenceThreshold ?? own.confidenceThreshold ?? DEFAULTS.confidenceThreshold,
+        iouThreshold: call.iouThreshold ?? own.iouThreshold ?? suppression.iouThreshold,
+        classAgnostic: call.classAgnostic ?? own.classAgnostic ?? DEFAULTS.classAgnostic,
+        maxDetections: call.maxDetections ?? own.maxDetections ?? DEFAULTS.maxDetections,
+        classes: classes === undefined ? undefined : resolveClasses(classes, this.labels),
+      },
+    };
+  }
+
+  async #finish(image: ImageInput, result: LaneResult): Promise<T> {
+    const { imageWidth: width, imageHeight: height } = result.letterbox;
+    const postprocessor = this.#postprocessor;
+    if (postprocessor === undefined) {
+      const { xyxy, confidence, classId, timings } = result;
+      const source = typeof image === 'string' || image instanceof URL ? image : undefined;
+      // Without a postprocessor T is Detections: create() has no other overload.
+      return Detections.from({ xyxy, confidence, classId }, { labels: this.labels, image: { width, height }, timings, source }) as T;
+    }
+    const outputs = Object.fromEntries(result.outputs!.map((tensor): [string, Tensor] => [tensor.name, tensor]));
+    try {
+      return await postprocessor.decode(outputs, { width, height, letterbox: result.letterbox, labels: this.labels });
+    } catch (error) {
+      throw new YoloError(
+        'ERR_YOLO_POSTPROCESSOR',
+        `The postprocessor ${JSON.stringify(postprocessor.name)} failed on ${describeInput(image)}: ${error instanceof Error ? error.message : String(error)}`,
+        { phase: 'postprocess', detail: { postprocessor: postprocessor.name }, cause: error },
+      );
+    }
+  }
+}
+
+/** Runs a step of one picture of a batch; its YoloError comes out with the picture's number, code and cause kept. */
+function inPicture<R>(index: number, total: number, step: () => Promise<R>): Promise<R>;
+function inPicture(index: number, total: number, step: () => void): void;
+function inPicture<R>(index: number, total: number, step: () => R | Promise<R>): R | Promise<R> {
+  const numbered = (error: unknown): never => {
+    if (!YoloError.is(error) || error.detail?.index !== undefined) throw error;
+    throw new YoloError(error.code, `${error.message} (picture ${index + 1} of ${total})`, {
+      phase: error.phase,
+      detail: { ...error.detail, index },
+      cause: error.cause,
+    });
+  };
+  try {
+    const result = step();
+    return result instanceof Promise ? result.catch(numbered) : result;
+  } catch (error) {
+    return numbered(error);
+  }
+}

@@ -69,5 +69,8 @@ export interface Head {
   decode(outputs: HeadOutputs, layout: HeadLayout, confidenceThreshold: number, into: Candidates): void;
 }
 
-/** One picture's outputs by name, batch dimension removed, as float32. */
-export type HeadOutputs = ReadonlyMap<string, { readonly dims: readonly number[]; readonly data: Float32Array }>;
+/** One picture's outputs by name, batch dimension removed, as float32; `type` is what the model gave. */
+export type HeadOutputs = ReadonlyMap<
+  string,
+  { readonly dims: readonly number[]; readonly data: Float32Array; readonly type?: Tensor['type'] }
+>;

@@ -1,0 +1,80 @@
+import type { Candidates } from '../candidates.js';
+import { pushCxcywh } from './boxes.js';
+import { stridesFor } from './cells.js';
+import { ULTRALYTICS } from './families.js';
+import type { Head, HeadLayout, HeadOutputs, HeadReading, ModelSignature } from './head.js';
+import { matrixOf } from './outputs.js';
+
+//   output [1, 4 + classes, N], one column for each of N cells of all strides, no objectness
+//
+//               cell 0  cell 1  ...  cell N-1
+//   cx        |   ..  |   ..  |    |   ..   |     input pixels
+//   cy        |   ..  |   ..  |    |   ..   |
+//   w         |   ..  |   ..  |    |   ..   |
+//   h         |   ..  |   ..  |    |   ..   |
+//   class 0   |  .02  |  .00  |    |  .91   |     0..1
+//     :
+//   class C-1 |  .00  |  .01  |    |  .03   |
+
+export const anchorFree: Head = { name: 'anchor-free', read, contradiction, decode };
+
+function read({ outputs, labels, inputWidth, inputHeight }: ModelSignature): HeadReading[] {
+  const [output] = outputs;
+  if (outputs.length !== 1 || output.dims.length !== 3) return [];
+  const [, rows, columns] = output.dims;
+  const strides = stridesFor(columns, inputWidth, inputHeight, 1);
+  const classCount = rows - 4;
+  if (strides === undefined || classCount < 1 || (labels !== undefined && labels.length !== classCount)) return [];
+  return [
+    {
+      layout: { head: 'anchor-free', outputs: [output.name], classCount, inputWidth, inputHeight },
+      family: ULTRALYTICS,
+      evidence: [
+        `[${output.dims.join(', ')}] is 4 + ${classCount} classes by the cells of strides ${strides.join(', ')}`,
+      ],
+    },
+  ];
+}
+
+function contradiction(outputs: HeadOutputs, layout: HeadLayout): string | undefined {
+  const { data, columns: cells } = matrixOf(outputs, layout, { rows: 4 + layout.classCount });
+  let greatest = 0;
+  for (let at = 2 * cells; at < 4 * cells; at++) {
+    if (data[at] < 0) return `row ${at < 3 * cells ? 2 : 3} has the size ${data[at]}, below 0`;
+    greatest = Math.max(greatest, data[at]);
+  }
+  for (let at = 4 * cells; at < data.length; at++) {
+    if (data[at] < 0 || data[at] > 1) return `row ${Math.floor(at / cells)} has the score ${data[at]}, outside 0..1`;
+  }
+  if (greatest <= 2) return `sizes go up to ${greatest} only: fractions of the input, not pixels`;
+  return undefined;
+}
+
+// Best score and class of every cell. Kept between calls, which never overlap, so that a picture allocates nothing.
+let bestScore = new Float32Array(0);
+let bestClass = new Int32Array(0);
+
+function decode(outputs: HeadOutputs, layout: HeadLayout, confidenceThreshold: number, into: Candidates): void {
+  const { data, columns: cells } = matrixOf(outputs, layout, { rows: 4 + layout.classCount });
+  if (bestScore.length < cells) {
+    bestScore = new Float32Array(cells);
+    bestClass = new Int32Array(cells);
+  }
+  const score = bestScore.fill(0, 0, cells);
+  // Class by class, as the scores lie in memory; a cell is touched only by a score that counts.
+  // The first of equal classes stays, because a later one must be greater.
+  for (let classId = 0, at = 4 * cells; classId < layout.classCount; classId++) {
+    for (let cell = 0; cell < cells; cell++, at++) {
+      const value = data[at];
+      if (value > confidenceThreshold && value > score[cell]) {
+        score[cell] = value;
+        bestClass[cell] = classId;
+      }
+    }
+  }
+  for (let cell = 0; cell < cells; cell++) {
+    if (score[cell] === 0) continue;
+    const [cx, cy, w, h] = [data[cell], data[cells + cell], data[2 * cells + cell], data[3 * cells + cell]];
+    pushCxcywh(into, cx, cy, w, h, score[cell], bestClass[cell]);
+  }
+}

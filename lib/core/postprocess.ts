@@ -1,0 +1,143 @@
+import { YoloError } from '../errors.js';
+import type { Tensor } from '../types.js';
+import { Candidates } from './candidates.js';
+import { float16ToFloat32Array } from './half.js';
+import type { HeadLayout, HeadOutputs } from './heads/head.js';
+import { headNamed } from './heads/index.js';
+import type { Letterbox } from './letterbox.js';
+import { boxesToImage } from './letterbox.js';
+import { nms } from './nms.js';
+
+/** Which candidates become detections. */
+export interface Suppression {
+  /** A box is kept when its confidence is greater than this. */
+  readonly confidenceThreshold: number;
+  /** Of two boxes that overlap by more than this the worse one goes; null where the model has suppressed already. */
+  readonly iouThreshold: number | null;
+  /** Whether boxes of different classes suppress each other. */
+  readonly classAgnostic: boolean;
+  /** The most boxes, best first. */
+  readonly maxDetections: number;
+  /** Class ids to keep, ascending; undefined keeps all. */
+  readonly classes?: readonly number[];
+}
+
+/** Detections in columns: xyxy [n, 4], confidence [n], falling, and classId [n]. */
+export interface Columns {
+  readonly xyxy: Float32Array;
+  readonly confidence: Float32Array;
+  readonly classId: Int32Array;
+}
+
+/**
+ * Outputs of one picture of a batch as float32, by name, without the batch dimension.
+ * Float32 is viewed, not copied. An output whose first dimension has no such picture is left out.
+ * @param names the outputs wanted; defaults to all.
+ */
+export function headOutputs(tensors: readonly Tensor[], batchIndex: number, names?: readonly string[]): HeadOutputs {
+  const outputs = new Map<string, { dims: readonly number[]; data: Float32Array; type: Tensor['type'] }>();
+  for (const { name, type, dims, data } of tensors) {
+    if (names !== undefined && !names.includes(name)) continue;
+    if (dims.length === 0 || batchIndex >= dims[0]) continue;
+    const length = data.length / dims[0];
+    const values = data.subarray(batchIndex * length, (batchIndex + 1) * length);
+    outputs.set(name, { dims: dims.slice(1), data: toFloat32(values), type });
+  }
+  return outputs;
+}
+
+function toFloat32(values: Tensor['data']): Float32Array {
+  if (values instanceof Float32Array) return values;
+  if (values instanceof Uint16Array) return float16ToFloat32Array(values);
+  if (values instanceof BigInt64Array) return Float32Array.from(values, Number);
+  return Float32Array.from(values);
+}
+
+/**
+ * From one picture's outputs to detections in its own pixels, by falling confidence.
+ * Decodes, keeps the wanted classes, suppresses, keeps the best and inverts the letterbox; nothing is returned that `scratch` holds.
+ * @param scratch reused from call to call; defaults to a new one.
+ * @throws ERR_YOLO_SHAPE_MISMATCH when the outputs contradict the layout.
+ * @throws ERR_YOLO_DEVICE when nothing is found and the outputs are not numbers.
+ */
+export function postprocess(
+  outputs: HeadOutputs,
+  layout: HeadLayout,
+  suppression: Suppression,
+  letterbox: Letterbox,
+  scratch: Candidates = new Candidates(),
+): Columns {
+  const { inputWidth, inputHeight } = letterbox;
+  const { confidenceThreshold, iouThreshold, classAgnostic, maxDetections, classes } = suppression;
+  scratch.clear();
+  headNamed(layout.head).decode(
+    outputs,
+    { ...layout, inputWidth, inputHeight },
+    Math.fround(confidenceThreshold),
+    scratch,
+  );
+  if (scratch.length === 0) refuseNaN(outputs, layout);
+  if (classes !== undefined) keepClasses(scratch, classes);
+  const count = scratch.length;
+  const order =
+    iouThreshold === null
+      ? byFallingConfidence(scratch)
+      : nms(scratch.xyxy, scratch.confidence, {
+          iouThreshold,
+          classId: classAgnostic ? undefined : scratch.classId,
+          count,
+          maxDetections,
+        });
+  const detections = pick(scratch, order, Math.min(order.length, maxDetections));
+  boxesToImage(detections.xyxy, detections.confidence.length, letterbox);
+  return detections;
+}
+
+// No boxes must mean that nothing is there, so numbers that are none are an error then.
+// One value in ten is the least that a lost column of scores makes (two of six columns, one of five rows).
+function refuseNaN(outputs: HeadOutputs, layout: HeadLayout): void {
+  for (const name of layout.outputs) {
+    const output = outputs.get(name);
+    const data = output?.data ?? [];
+    let count = 0;
+    for (let i = 0; i < data.length; i++) if (Number.isNaN(data[i])) count++;
+    if (count > 0 && count * 10 >= data.length)
+      throw new YoloError(
+        'ERR_YOLO_DEVICE',
+        `${count} of ${data.length} values of output ${JSON.stringify(name)} (${output?.type ?? 'float32'}) are NaN, so no box can be read. ` +
+          'float16 arithmetic gives this when it overflows: use a float32 model, or another device.',
+        {
+          phase: 'postprocess',
+          detail: { output: name, type: output?.type, nanCount: count, valueCount: data.length },
+        },
+      );
+  }
+}
+
+function keepClasses(candidates: Candidates, classes: readonly number[]): void {
+  const wanted = new Set(classes);
+  const { xyxy, confidence, classId, length } = candidates;
+  candidates.clear();
+  // In place: the write position never passes the read position.
+  for (let i = 0; i < length; i++) {
+    if (wanted.has(classId[i]))
+      candidates.push(xyxy[4 * i], xyxy[4 * i + 1], xyxy[4 * i + 2], xyxy[4 * i + 3], confidence[i], classId[i]);
+  }
+}
+
+function byFallingConfidence({ confidence, length }: Candidates): Uint32Array {
+  return Uint32Array.from({ length }, (_, i) => i).sort((a, b) => confidence[b] - confidence[a] || a - b);
+}
+
+function pick(candidates: Candidates, order: ArrayLike<number>, count: number): Columns {
+  const xyxy = new Float32Array(4 * count);
+  const confidence = new Float32Array(count);
+  const classId = new Int32Array(count);
+  for (let n = 0; n < count; n++) {
+    const i = order[n];
+    xyxy.set(candidates.xyxy.subarray(4 * i, 4 * i + 4), 4 * n);
+    confidence[n] = candidates.confidence[i];
+    classId[n] = candidates.classId[i];
+  }
+  return { xyxy, confidence, classId };
+}

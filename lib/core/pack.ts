@@ -15,9 +15,6 @@ type Target = Float32Array | Uint16Array | Uint8Array;
 export class TensorPacker {
   readonly #columns = new AxisTaps();
   readonly #rows = new AxisTaps();
-  /** Two horizontally resampled rows [resizedWidth, 3], the last 4 bits of each sum dropped. */
-  #upper = new Int32Array(0);
-  #lower = new Int32Array(0);
   readonly #levels = {
     float32: new Float32Array(3 * 256),
     float16: new Uint16Array(3 * 256),
@@ -47,66 +44,19 @@ export class TensorPacker {
     const green = offset + between;
     const blue = offset + (rgb ? 2 * between : 0);
 
-    const padRed = levels[letterbox.padValue];
-    const padGreen = levels[256 + letterbox.padValue];
-    const padBlue = levels[512 + letterbox.padValue];
-    const pad = (from: number, to: number): void => {
-      for (let at = step * from; at < step * to; at += step) {
-        target[red + at] = padRed;
-        target[green + at] = padGreen;
-        target[blue + at] = padBlue;
-      }
-    };
-
     const columns = this.#columns;
     const rows = this.#rows;
     columns.set(image.width, resizedWidth, 3, true);
     rows.set(image.height, resizedHeight, 3 * image.width, false);
-    const rowLength = 3 * resizedWidth;
-    if (this.#upper.length < rowLength) {
-      this.#upper = new Int32Array(rowLength);
-      this.#lower = new Int32Array(rowLength);
-    }
-    let upper = this.#upper;
-    let lower = this.#lower;
-    let upperAt = -1;
-    let lowerAt = -1;
 
-    pad(0, padY * inputWidth + padX);
+    const { padValue } = letterbox;
+    fillBorder(padValue, levels, target, red, green, blue, 0, padY * inputWidth + padX, step);
     for (let y = 0; y < resizedHeight; y++) {
-      const weight1 = rows.weight1[y];
-      const first = rows.first[y];
-      // A row without weight need not be resampled.
-      const second = weight1 === 0 ? first : rows.second[y];
-      if (first === lowerAt) {
-        [upper, lower] = [lower, upper];
-        [upperAt, lowerAt] = [lowerAt, upperAt];
-      }
-      if (first !== upperAt) {
-        resampleRow(image.data, first, columns, resizedWidth, upper);
-        upperAt = first;
-      }
-      if (second !== first && second !== lowerAt) {
-        resampleRow(image.data, second, columns, resizedWidth, lower);
-        lowerAt = second;
-      }
       const start = (padY + y) * inputWidth + padX;
-      blendRows(
-        upper,
-        second === first ? upper : lower,
-        rows.weight0[y],
-        weight1,
-        rowLength,
-        levels,
-        target,
-        red,
-        green,
-        blue,
-        start,
-        step,
-      );
-      const end = start + resizedWidth;
-      pad(end, y + 1 < resizedHeight ? start + inputWidth : inputWidth * inputHeight);
+      const at = step * start;
+      resampleRow(image.data, rows, y, columns, resizedWidth, levels, target, red + at, green + at, blue + at, step);
+      const end = y + 1 < resizedHeight ? start + inputWidth : inputWidth * inputHeight;
+      fillBorder(padValue, levels, target, red, green, blue, start + resizedWidth, end, step);
     }
   }
 
@@ -131,37 +81,89 @@ export class TensorPacker {
   }
 }
 
-function resampleRow(data: Uint8Array, row: number, columns: AxisTaps, width: number, into: Int32Array): void {
-  const { first, second, weight0, weight1 } = columns;
-  for (let x = 0, at = 0; x < width; x++, at += 3) {
-    const left = row + first[x];
-    const right = row + second[x];
-    const a0 = weight0[x];
+/**
+ * One row of the resized picture, from the two rows of the picture that it lies between. Resampling both anew for every
+ * row costs less than keeping horizontally resampled rows: 3.5 ms against 5.5 ms for 1280×720 to 640×640, and 4.5 ms
+ * against 4.0 ms at worst, where a small picture is doubled.
+ */
+function resampleRow(
+  data: Uint8Array,
+  rows: AxisTaps,
+  y: number,
+  columns: AxisTaps,
+  width: number,
+  levels: Target,
+  target: Target,
+  red: number,
+  green: number,
+  blue: number,
+  step: number,
+): void {
+  const upper = rows.first[y];
+  const lower = rows.second[y];
+  const b0 = rows.weight0[y];
+  const b1 = rows.weight1[y];
+  // The two weights of a column sum up to 2048, so that a0 * left + a1 * right is 2048 * left + a1 * (right - left).
+  const { first, second, weight1 } = columns;
+  if (b1 === 0) {
+    for (let x = 0; x < width; x++, red += step, green += step, blue += step) {
+      const left = upper + first[x];
+      const right = upper + second[x];
+      const a1 = weight1[x];
+      const r = data[left];
+      const g = data[left + 1];
+      const b = data[left + 2];
+      target[red] = levels[(((b0 * (((r << 11) + a1 * (data[right] - r)) >> 4)) >> 16) + 2) >> 2];
+      target[green] = levels[256 + ((((b0 * (((g << 11) + a1 * (data[right + 1] - g)) >> 4)) >> 16) + 2) >> 2)];
+      target[blue] = levels[512 + ((((b0 * (((b << 11) + a1 * (data[right + 2] - b)) >> 4)) >> 16) + 2) >> 2)];
+    }
+    return;
+  }
+  for (let x = 0; x < width; x++, red += step, green += step, blue += step) {
+    const upperLeft = upper + first[x];
+    const upperRight = upper + second[x];
+    const lowerLeft = lower + first[x];
+    const lowerRight = lower + second[x];
     const a1 = weight1[x];
-    into[at] = (data[left] * a0 + data[right] * a1) >> 4;
-    into[at + 1] = (data[left + 1] * a0 + data[right + 1] * a1) >> 4;
-    into[at + 2] = (data[left + 2] * a0 + data[right + 2] * a1) >> 4;
+    const r0 = data[upperLeft];
+    const r1 = data[lowerLeft];
+    const redUpper = ((r0 << 11) + a1 * (data[upperRight] - r0)) >> 4;
+    const redLower = ((r1 << 11) + a1 * (data[lowerRight] - r1)) >> 4;
+    target[red] = levels[(((b0 * redUpper) >> 16) + ((b1 * redLower) >> 16) + 2) >> 2];
+    const g0 = data[upperLeft + 1];
+    const g1 = data[lowerLeft + 1];
+    const greenUpper = ((g0 << 11) + a1 * (data[upperRight + 1] - g0)) >> 4;
+    const greenLower = ((g1 << 11) + a1 * (data[lowerRight + 1] - g1)) >> 4;
+    target[green] = levels[256 + ((((b0 * greenUpper) >> 16) + ((b1 * greenLower) >> 16) + 2) >> 2)];
+    const c0 = data[upperLeft + 2];
+    const c1 = data[lowerLeft + 2];
+    const blueUpper = ((c0 << 11) + a1 * (data[upperRight + 2] - c0)) >> 4;
+    const blueLower = ((c1 << 11) + a1 * (data[lowerRight + 2] - c1)) >> 4;
+    target[blue] = levels[512 + ((((b0 * blueUpper) >> 16) + ((b1 * blueLower) >> 16) + 2) >> 2)];
   }
 }
 
-function blendRows(
-  upper: Int32Array,
-  lower: Int32Array,
-  b0: number,
-  b1: number,
-  length: number,
+function fillBorder(
+  level: number,
   levels: Target,
   target: Target,
   red: number,
   green: number,
   blue: number,
   start: number,
+  end: number,
   step: number,
 ): void {
-  for (let i = 0, at = step * start; i < length; i += 3, at += step) {
-    target[red + at] = levels[(((b0 * upper[i]) >> 16) + ((b1 * lower[i]) >> 16) + 2) >> 2];
-    target[green + at] = levels[256 + ((((b0 * upper[i + 1]) >> 16) + ((b1 * lower[i + 1]) >> 16) + 2) >> 2)];
-    target[blue + at] = levels[512 + ((((b0 * upper[i + 2]) >> 16) + ((b1 * lower[i + 2]) >> 16) + 2) >> 2)];
+  if (step === 1) {
+    target.fill(levels[level], red + start, red + end);
+    target.fill(levels[256 + level], green + start, green + end);
+    target.fill(levels[512 + level], blue + start, blue + end);
+    return;
+  }
+  for (let at = step * start; at < step * end; at += step) {
+    target[red + at] = levels[level];
+    target[green + at] = levels[256 + level];
+    target[blue + at] = levels[512 + level];
   }
 }
 

@@ -150,7 +150,7 @@ function npmPack(folder: string, timeoutMs: number, signal?: AbortSignal): Promi
 /** The last lines that npm wrote, without its hints on where a log lies. */
 function lastLines(log: string): string {
   const lines = log.split('\n').filter((line) => line.trim() !== '' && !line.includes('A complete log of this run'));
-  return lines.slice(-6).join('\n');
+  return lines.slice(-15).join('\n');
 }
 
 function failed(reason: string, detail: Record<string, unknown> = {}, cause?: unknown): YoloError {

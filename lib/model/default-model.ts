@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { YoloError } from '../errors.js';
+import { COCO_LABELS } from '../labels.js';
 import { cacheFolder } from './cache-folder.js';
 import { type CacheState, cacheState, sha256Of, writeToCache } from './default-model-cache.js';
 import { convertGraphModel } from './default-model-convert.js';
@@ -13,7 +14,6 @@ import {
   PACKAGE_VERSION,
 } from './default-model-fetch.js';
 import { readGraphModel } from './default-model-graph.js';
-import { COCO_LABELS } from './default-model-labels.js';
 
 export const DEFAULT_MODEL_NAME = 'centernet-mobilenetv3-512';
 

@@ -3,9 +3,10 @@ import { join } from 'node:path';
 import * as ort from 'onnxruntime-node';
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { COCO_LABELS, labelsFromMetadata } from '../../lib/labels.js';
 import { convertDefaultModel, DEFAULT_MODEL_SHA256 } from '../../lib/model/default-model.js';
 import { sha256Of } from '../../lib/model/default-model-cache.js';
-import { COCO_LABELS } from '../../lib/model/default-model-labels.js';
+import { readOnnxMetadata } from '../../lib/onnx/metadata.js';
 import { describeShared, shared } from '../support/shared.js';
 import { installedGraphModel } from './installed-graph-model.js';
 
@@ -47,11 +48,15 @@ describe('convertDefaultModel', () => {
     expect(session.outputMetadata).toMatchObject([{ name: 'detections', type: 'float32', shape: [1, 100, 6] }]);
   });
 
-  it('carries 80 class names, as a dict that readers of `names` understand', () => {
-    expect(COCO_LABELS).toHaveLength(80);
-    const text = Buffer.from(bytes).toString('latin1');
-    expect(text).toContain("{0: 'person', 1: 'bicycle', 2: 'car',");
-    expect(text).toContain("78: 'hair drier', 79: 'toothbrush'}");
+  it('carries its class names and says where it comes from', async () => {
+    const source = {
+      size: bytes.length,
+      read: async (offset: number, length: number) => bytes.subarray(offset, offset + length),
+    };
+    const { properties, producerName, opsets } = await readOnnxMetadata(source, 'default model');
+    expect({ producerName, opsets }).toEqual({ producerName: 'migraphx-yolo', opsets: { '': 13 } });
+    expect(labelsFromMetadata(properties)).toEqual(COCO_LABELS);
+    expect(properties.license).toBe('MIT according to @vladmandic/human; none found where its weights come from');
   });
 
   it('finds the people and the aeroplane of the shipped photo', async () => {

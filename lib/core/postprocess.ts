@@ -1,9 +1,9 @@
-import { YoloError } from '../errors.js';
 import type { Tensor } from '../types.js';
 import { Candidates } from './candidates.js';
 import { float16ToFloat32Array } from './half.js';
 import type { HeadLayout, HeadOutputs } from './heads/head.js';
 import { headNamed } from './heads/index.js';
+import { refuseNaN } from './heads/outputs.js';
 import type { Letterbox } from './letterbox.js';
 import { boxesToImage } from './letterbox.js';
 import { nms } from './nms.js';
@@ -76,7 +76,7 @@ export function postprocess(
     Math.fround(confidenceThreshold),
     scratch,
   );
-  if (scratch.length === 0) refuseNaN(outputs, layout);
+  if (scratch.length === 0) refuseNaN(outputs, layout.outputs);
   if (classes !== undefined) keepClasses(scratch, classes);
   const count = scratch.length;
   const order =
@@ -91,27 +91,6 @@ export function postprocess(
   const detections = pick(scratch, order, Math.min(order.length, maxDetections));
   boxesToImage(detections.xyxy, detections.confidence.length, letterbox);
   return detections;
-}
-
-// No boxes must mean that nothing is there, so numbers that are none are an error then.
-// One value in ten is the least that a lost column of scores makes (two of six columns, one of five rows).
-function refuseNaN(outputs: HeadOutputs, layout: HeadLayout): void {
-  for (const name of layout.outputs) {
-    const output = outputs.get(name);
-    const data = output?.data ?? [];
-    let count = 0;
-    for (let i = 0; i < data.length; i++) if (Number.isNaN(data[i])) count++;
-    if (count > 0 && count * 10 >= data.length)
-      throw new YoloError(
-        'ERR_YOLO_DEVICE',
-        `${count} of ${data.length} values of output ${JSON.stringify(name)} (${output?.type ?? 'float32'}) are NaN, so no box can be read. ` +
-          'float16 arithmetic gives this when it overflows: use a float32 model, or another device.',
-        {
-          phase: 'postprocess',
-          detail: { output: name, type: output?.type, nanCount: count, valueCount: data.length },
-        },
-      );
-  }
 }
 
 function keepClasses(candidates: Candidates, classes: readonly number[]): void {

@@ -3,7 +3,7 @@ import { pushCxcywh } from './boxes.js';
 import { stridesFor } from './cells.js';
 import { ULTRALYTICS } from './families.js';
 import type { Head, HeadLayout, HeadOutputs, HeadReading, ModelSignature } from './head.js';
-import { matrixOf } from './outputs.js';
+import { fractionsContradiction, matrixOf, scoresContradiction, stridesOf } from './outputs.js';
 
 //   output [1, 4 + classes, N], one column for each of N cells of all strides, no objectness
 //
@@ -40,14 +40,10 @@ function contradiction(outputs: HeadOutputs, layout: HeadLayout): string | undef
   const { data, columns: cells } = matrixOf(outputs, layout, { rows: 4 + layout.classCount });
   let greatest = 0;
   for (let at = 2 * cells; at < 4 * cells; at++) {
-    if (data[at] < 0) return `row ${at < 3 * cells ? 2 : 3} has the size ${data[at]}, below 0`;
+    if (data[at] < 0) return `a box has the size ${data[at]}, below 0`;
     greatest = Math.max(greatest, data[at]);
   }
-  for (let at = 4 * cells; at < data.length; at++) {
-    if (data[at] < 0 || data[at] > 1) return `row ${Math.floor(at / cells)} has the score ${data[at]}, outside 0..1`;
-  }
-  if (greatest <= 2) return `sizes go up to ${greatest} only: fractions of the input, not pixels`;
-  return undefined;
+  return scoresContradiction(data, 4 * cells, data.length) ?? fractionsContradiction(greatest);
 }
 
 // Best score and class of every cell. Kept between calls, which never overlap, so that a picture allocates nothing.
@@ -56,6 +52,7 @@ let bestClass = new Int32Array(0);
 
 function decode(outputs: HeadOutputs, layout: HeadLayout, confidenceThreshold: number, into: Candidates): void {
   const { data, columns: cells } = matrixOf(outputs, layout, { rows: 4 + layout.classCount });
+  stridesOf(outputs, layout, cells, 1);
   if (bestScore.length < cells) {
     bestScore = new Float32Array(cells);
     bestClass = new Int32Array(cells);

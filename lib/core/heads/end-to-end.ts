@@ -3,7 +3,7 @@ import type { Candidates } from '../candidates.js';
 import { pushXyxy } from './boxes.js';
 import { ULTRALYTICS } from './families.js';
 import type { Head, HeadLayout, HeadOutputs, HeadReading, ModelSignature } from './head.js';
-import { matrixOf } from './outputs.js';
+import { fractionsContradiction, matrixOf } from './outputs.js';
 
 //   output [1, K, 6], K rows at most, best first, already suppressed
 //
@@ -46,8 +46,7 @@ function contradiction(outputs: HeadOutputs, layout: HeadLayout): string | undef
       return `row ${row} has the corners (${x1}, ${y1}) and (${x2}, ${y2}), the second before the first`;
     greatest = Math.max(greatest, x2, y2);
   }
-  if (greatest > 0 && greatest <= 2) return `coordinates go up to ${greatest} only: fractions of the input, not pixels`;
-  return undefined;
+  return fractionsContradiction(greatest);
 }
 
 function decode(outputs: HeadOutputs, layout: HeadLayout, confidenceThreshold: number, into: Candidates): void {

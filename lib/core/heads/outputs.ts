@@ -1,4 +1,5 @@
 import { YoloError } from '../../errors.js';
+import { type Strides, stridesFor } from './cells.js';
 import type { HeadLayout, HeadOutputs } from './head.js';
 
 /** One output as a matrix of float32. */
@@ -31,7 +32,53 @@ export function matrixOf(
   return { data: output.data, rows, columns };
 }
 
-export function shapeMismatch(outputs: HeadOutputs, layout: HeadLayout, expected: string): YoloError {
+/** Says so when values from `start` to `end` are no scores, which lie from 0 to 1. */
+export function scoresContradiction(data: Float32Array, start: number, end: number): string | undefined {
+  for (let at = start; at < end; at++) {
+    if (data[at] < 0 || data[at] > 1) return `a score of ${data[at]}, outside 0..1`;
+  }
+  return undefined;
+}
+
+/** Says so when the greatest of all coordinates or sizes is none in pixels. */
+export function fractionsContradiction(greatest: number): string | undefined {
+  return greatest > 0 && greatest <= 2 ? `boxes reach ${greatest} only: fractions of the input, not pixels` : undefined;
+}
+
+/**
+ * No boxes must mean that nothing is there, so outputs that are no numbers are an error then.
+ * One value in ten is the least that a lost column of scores makes (one of six columns, one of five rows).
+ * @throws ERR_YOLO_DEVICE, naming the output and its precision.
+ */
+export function refuseNaN(outputs: HeadOutputs, names: readonly string[]): void {
+  for (const name of names) {
+    const output = outputs.get(name);
+    if (output === undefined) continue;
+    const { data, type = 'float32' } = output;
+    let count = 0;
+    for (let i = 0; i < data.length; i++) if (Number.isNaN(data[i])) count++;
+    if (count > 0 && count * 10 >= data.length)
+      throw new YoloError(
+        'ERR_YOLO_DEVICE',
+        `${count} of ${data.length} values of output ${JSON.stringify(name)} (${type}) are NaN, so no box can be read. ` +
+          'float16 arithmetic gives this when it overflows: use a float32 model, or another device.',
+        { phase: 'postprocess', detail: { output: name, type, nanCount: count, valueCount: data.length } },
+      );
+  }
+}
+
+/**
+ * The strides whose cells make up `rows`.
+ * @throws ERR_YOLO_SHAPE_MISMATCH when there are none at the layout's input size.
+ */
+export function stridesOf(outputs: HeadOutputs, layout: HeadLayout, rows: number, anchorsPerCell: number): Strides {
+  const strides = stridesFor(rows, layout.inputWidth, layout.inputHeight, anchorsPerCell);
+  if (strides === undefined)
+    throw shapeMismatch(outputs, layout, `made of ${anchorsPerCell} for each cell of the input`);
+  return strides;
+}
+
+function shapeMismatch(outputs: HeadOutputs, layout: HeadLayout, expected: string): YoloError {
   const name = layout.outputs[0];
   const output = outputs.get(name);
   const seen =

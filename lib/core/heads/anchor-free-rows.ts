@@ -1,0 +1,67 @@
+import type { Candidates } from '../candidates.js';
+import { pushCxcywh } from './boxes.js';
+import { stridesFor } from './cells.js';
+import { ULTRALYTICS } from './families.js';
+import type { Head, HeadLayout, HeadOutputs, HeadReading, ModelSignature } from './head.js';
+import { sizesContradiction } from './objectness-rows.js';
+import { type Matrix, matrixOf, scoresContradiction, stridesOf } from './outputs.js';
+
+//   output [1, N, 4 + classes]: as anchor-free, rows and columns exchanged
+//
+//              cx   cy   w    h   class 0  ...  class C-1      cx, cy, w, h: input pixels
+//   cell 0   | .. | .. | .. | .. |  .02   |   |   .00   |    classes: 0..1
+//     :
+//   cell N-1 | .. | .. | .. | .. |  .91   |   |   .03   |
+
+const FIRST_CLASS = 4;
+
+export const anchorFreeRows: Head = { name: 'anchor-free-rows', read, contradiction, decode };
+
+function read({ outputs, labels, inputWidth, inputHeight }: ModelSignature): HeadReading[] {
+  const [output] = outputs;
+  if (outputs.length !== 1 || output.dims.length !== 3) return [];
+  const [, rows, columns] = output.dims;
+  const strides = stridesFor(rows, inputWidth, inputHeight, 1);
+  const classCount = columns - FIRST_CLASS;
+  if (strides === undefined || classCount < 1 || (labels !== undefined && labels.length !== classCount)) return [];
+  return [
+    {
+      layout: { head: 'anchor-free-rows', outputs: [output.name], classCount, inputWidth, inputHeight },
+      family: ULTRALYTICS,
+      evidence: [
+        `[${output.dims.join(', ')}] is the cells of strides ${strides.join(', ')} by 4 + ${classCount} classes`,
+      ],
+    },
+  ];
+}
+
+function cellRows(outputs: HeadOutputs, layout: HeadLayout): Matrix {
+  return matrixOf(outputs, layout, { columns: FIRST_CLASS + layout.classCount });
+}
+
+function contradiction(outputs: HeadOutputs, layout: HeadLayout): string | undefined {
+  const matrix = cellRows(outputs, layout);
+  const { data, rows, columns } = matrix;
+  for (let row = 0; row < rows; row++) {
+    const outside = scoresContradiction(data, row * columns + FIRST_CLASS, (row + 1) * columns);
+    if (outside !== undefined) return `row ${row} has ${outside}`;
+  }
+  return sizesContradiction(matrix);
+}
+
+function decode(outputs: HeadOutputs, layout: HeadLayout, confidenceThreshold: number, into: Candidates): void {
+  const { data, rows, columns } = cellRows(outputs, layout);
+  stridesOf(outputs, layout, rows, 1);
+  for (let row = 0; row < rows; row++) {
+    const at = row * columns;
+    let best = confidenceThreshold;
+    let classId = -1;
+    for (let column = FIRST_CLASS; column < columns; column++) {
+      if (data[at + column] > best) {
+        best = data[at + column];
+        classId = column - FIRST_CLASS;
+      }
+    }
+    if (classId >= 0) pushCxcywh(into, data[at], data[at + 1], data[at + 2], data[at + 3], best, classId);
+  }
+}

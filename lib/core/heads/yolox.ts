@@ -1,0 +1,131 @@
+import type { Candidates } from '../candidates.js';
+import { pushCxcywh } from './boxes.js';
+import { cellOf, type Strides, stridesFor } from './cells.js';
+import { YOLOX } from './families.js';
+import type { Head, HeadLayout, HeadOutputs, HeadReading, ModelSignature } from './head.js';
+import {
+  decodeObjectnessRows,
+  eachConfidentRow,
+  FIRST_CLASS,
+  objectnessContradiction,
+  objectnessRows,
+  sizesContradiction,
+} from './objectness-rows.js';
+import { type Matrix, stridesOf } from './outputs.js';
+
+//   output [1, N, 5 + classes], one row for each cell of all strides, finest stride first, rows of cells first
+//
+//              x    y    w    h   objectness  class 0  ...  class C-1
+//   row 0    | .. | .. | .. | .. |    .90    |   .95   |   |   .01    |    confidence = objectness * class
+//     :
+//   row N-1  | .. | .. | .. | .. |    .00    |   .20   |   |   .10    |
+//
+//   undecoded: cx = (x + column of the cell) * stride     w = exp(w) * stride
+//              cy = (y + row of the cell) * stride        h = exp(h) * stride
+//   decoded:   x, y, w, h are cx, cy, w, h in input pixels
+
+/** As the authors' exporter writes it. */
+export const yolox: Head = {
+  name: 'yolox',
+  read: reader('yolox'),
+  contradiction: undecodedContradiction,
+  decode: decodeUndecoded,
+};
+
+/** With the grid in the graph. */
+export const yoloxDecoded: Head = {
+  name: 'yolox-decoded',
+  read: reader('yolox-decoded'),
+  contradiction: decodedContradiction,
+  decode: (outputs, layout, confidenceThreshold, into) =>
+    decodeObjectnessRows(outputs, layout, 1, confidenceThreshold, into),
+};
+
+/** A network predicts a box near its own cell. Read the wrong way, most centres lie far from theirs. */
+const NEAR_CELLS = 4;
+const FAR_FRACTION = 0.25;
+
+function reader(head: string) {
+  return ({ outputs, labels, inputWidth, inputHeight }: ModelSignature): HeadReading[] => {
+    const [output] = outputs;
+    if (outputs.length !== 1 || output.dims.length !== 3) return [];
+    const [, rows, columns] = output.dims;
+    const strides = stridesFor(rows, inputWidth, inputHeight, 1);
+    const classCount = columns - FIRST_CLASS;
+    if (strides === undefined || classCount < 1 || (labels !== undefined && labels.length !== classCount)) return [];
+    return [
+      {
+        layout: { head, outputs: [output.name], classCount, inputWidth, inputHeight },
+        family: YOLOX,
+        evidence: [
+          `[${output.dims.join(', ')}] is the cells of strides ${strides.join(', ')} by box, objectness and ${classCount} classes`,
+        ],
+      },
+    ];
+  };
+}
+
+function undecodedContradiction(outputs: HeadOutputs, layout: HeadLayout): string | undefined {
+  const matrix = objectnessRows(outputs, layout);
+  return (
+    objectnessContradiction(matrix) ??
+    centresContradiction(matrix, stridesOf(outputs, layout, matrix.rows, 1), layout, (value) => value)
+  );
+}
+
+function decodedContradiction(outputs: HeadOutputs, layout: HeadLayout): string | undefined {
+  const matrix = objectnessRows(outputs, layout);
+  return (
+    objectnessContradiction(matrix) ??
+    sizesContradiction(matrix) ??
+    centresContradiction(
+      matrix,
+      stridesOf(outputs, layout, matrix.rows, 1),
+      layout,
+      (value, index, stride) => value / stride - index,
+    )
+  );
+}
+
+function centresContradiction(
+  { data, rows, columns }: Matrix,
+  strides: Strides,
+  { inputWidth, inputHeight }: HeadLayout,
+  cellsFrom: (value: number, index: number, stride: number) => number,
+): string | undefined {
+  let far = 0;
+  for (let row = 0; row < rows; row++) {
+    const { column, line, stride } = cellOf(row, strides, inputWidth, inputHeight);
+    const dx = cellsFrom(data[row * columns], column, stride);
+    const dy = cellsFrom(data[row * columns + 1], line, stride);
+    if (Math.abs(dx) > NEAR_CELLS || Math.abs(dy) > NEAR_CELLS) far++;
+  }
+  return far > FAR_FRACTION * rows
+    ? `${far} of ${rows} boxes lie more than ${NEAR_CELLS} cells from their own`
+    : undefined;
+}
+
+function decodeUndecoded(
+  outputs: HeadOutputs,
+  layout: HeadLayout,
+  confidenceThreshold: number,
+  into: Candidates,
+): void {
+  const matrix = objectnessRows(outputs, layout);
+  const { data, columns } = matrix;
+  const { inputWidth, inputHeight } = layout;
+  const strides = stridesOf(outputs, layout, matrix.rows, 1);
+  eachConfidentRow(matrix, confidenceThreshold, (row, confidence, classId) => {
+    const { column, line, stride } = cellOf(row, strides, inputWidth, inputHeight);
+    const at = row * columns;
+    pushCxcywh(
+      into,
+      Math.fround((data[at] + column) * stride),
+      Math.fround((data[at + 1] + line) * stride),
+      Math.fround(Math.exp(data[at + 2])) * stride,
+      Math.fround(Math.exp(data[at + 3])) * stride,
+      confidence,
+      classId,
+    );
+  });
+}

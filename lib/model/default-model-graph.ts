@@ -68,16 +68,19 @@ export function readGraphModel(topology: Uint8Array, weights: Uint8Array): Graph
   for (const { name, shape, dtype, quantization } of file.weightsManifest.flatMap((group) => group.weights)) {
     const stored = quantization?.dtype ?? dtype;
     const read = READERS[stored];
-    if (read === undefined) throw unfit(`Weight ${JSON.stringify(name)} is stored as ${stored}, which is not known`);
+    if (read === undefined)
+      throw parseError(`Weight ${JSON.stringify(name)} is stored as ${stored}, which is not known`);
     const count = shape.reduce((product, size) => product * size, 1);
     if (offset + count * read.bytes > weights.byteLength) {
-      throw unfit(`Weight ${JSON.stringify(name)} lies beyond the ${weights.byteLength} bytes of the weights file`);
+      throw parseError(
+        `Weight ${JSON.stringify(name)} lies beyond the ${weights.byteLength} bytes of the weights file`,
+      );
     }
     constants.set(name, { shape, data: read.read(view, offset, count) });
     offset += count * read.bytes;
   }
   if (offset !== weights.byteLength) {
-    throw unfit(`The weights take ${offset} bytes but their file has ${weights.byteLength}`);
+    throw parseError(`The weights take ${offset} bytes but their file has ${weights.byteLength}`);
   }
   return { nodes, constants };
 }
@@ -145,8 +148,17 @@ function fromBase64(text: string): string {
   return Buffer.from(text, 'base64').toString('latin1');
 }
 
-function unfit(message: string): YoloError {
+/** The error for an operator's use that the conversion does not know. */
+export function notKnown(node: GraphNode, use: string): YoloError {
+  return parseError(`Operator ${node.op} (node ${JSON.stringify(node.name)}) has ${use}, which is not known`, {
+    node: node.name,
+    op: node.op,
+  });
+}
+
+export function parseError(message: string, detail: Record<string, unknown> = {}): YoloError {
   return new YoloError('ERR_YOLO_MODEL_PARSE', `${message}; is this the centernet model of @vladmandic/human 3.3.6?`, {
     phase: 'convert',
+    detail,
   });
 }

@@ -23,7 +23,7 @@ export type Device = 'auto' | 'cpu' | 'gpu' | `gpu:${number}` | 'webgpu' | 'ref'
 
 /** How pixels go into the model, where its file does not say it or says it wrongly. What is left out is found as usual. */
 export interface InputFormatOptions extends Partial<Pick<InputFormat, 'channelOrder' | 'divisor' | 'mean' | 'std'>> {
-  letterbox?: Partial<LetterboxOptions>;
+  letterbox?: Partial<Omit<LetterboxOptions, 'stride'>>;
 }
 
 /** Which boxes are kept. */
@@ -156,7 +156,7 @@ const inputFormat = objectWith({
     placement: oneOf(['centre', 'top-left', 'stretch']),
     scaleUp: aBoolean,
     padValue: integerFrom(0, 255),
-  } satisfies Record<keyof LetterboxOptions, Check>),
+  } satisfies Record<Exclude<keyof LetterboxOptions, 'stride'>, Check>),
 } satisfies Record<keyof InputFormatOptions, Check>);
 
 // An instance of a user's class counts too, so its own keys are not looked at.

@@ -1,0 +1,119 @@
+import { describe, expectTypeOf, it } from 'vitest';
+import {
+  type Detection,
+  Detections,
+  Detector,
+  type DetectorOptions,
+  type ImageInput,
+  type Postprocessor,
+  type Tensor,
+  YoloError,
+  type YoloErrorCode,
+} from '../../lib/index.js';
+
+interface Face {
+  readonly eyes: readonly [number, number];
+}
+
+declare const faces: Postprocessor<Face[]>;
+declare const detector: Detector;
+declare const faceDetector: Detector<Face[]>;
+declare const pictures: ImageInput[];
+
+describe('Detector.create()', () => {
+  it('gives a Detector of Detections without a postprocessor', () => {
+    expectTypeOf(Detector.create()).resolves.toEqualTypeOf<Detector<Detections>>();
+    expectTypeOf(Detector.create({ model: 'a.onnx' })).resolves.toEqualTypeOf<Detector<Detections>>();
+    expectTypeOf(Detector.create({} as DetectorOptions)).resolves.toEqualTypeOf<Detector<Detections>>();
+    expectTypeOf<Detector>().toEqualTypeOf<Detector<Detections>>();
+  });
+
+  it('takes the type of results from a postprocessor, whether it waits or not', () => {
+    expectTypeOf(Detector.create({ postprocessor: faces })).resolves.toEqualTypeOf<Detector<Face[]>>();
+    const inferred = Detector.create({
+      model: 'a.onnx',
+      postprocessor: {
+        name: 'sizes',
+        decode: async (outputs, image) => {
+          expectTypeOf(outputs).toEqualTypeOf<Readonly<Record<string, Tensor>>>();
+          expectTypeOf(image.width).toEqualTypeOf<number>();
+          return { width: image.width };
+        },
+      },
+    });
+    expectTypeOf(inferred).resolves.toEqualTypeOf<Detector<{ width: number }>>();
+  });
+
+  it('refuses unknown options and wrong kinds', () => {
+    // @ts-expect-error a misspelt option
+    void Detector.create({ confidenceTreshold: 0.4 });
+    // @ts-expect-error a device that does not exist
+    void Detector.create({ device: 'tpu' });
+    // @ts-expect-error a postprocessor without decode
+    void Detector.create({ postprocessor: { name: 'nothing' } });
+    void Detector.create({ device: 'gpu:1', imageSize: [640, 384], classes: ['person', 3] as const });
+  });
+});
+
+describe('detect()', () => {
+  it('gives one result', () => {
+    expectTypeOf(detector.detect('a.jpg')).resolves.toEqualTypeOf<Detections>();
+    expectTypeOf(faceDetector.detect('a.jpg')).resolves.toEqualTypeOf<Face[]>();
+  });
+
+  it('takes every kind of picture', () => {
+    expectTypeOf<string | URL | Buffer | Uint8Array | ArrayBuffer | Blob>().toExtend<ImageInput>();
+    expectTypeOf<{ data: Buffer; width: number; height: number; channels: 3 }>().toExtend<ImageInput>();
+    expectTypeOf<{ data: Uint8ClampedArray; width: number; height: number; channels: 4 }>().toExtend<ImageInput>();
+    // @ts-expect-error five channels
+    void detector.detect({ data: new Uint8Array(5), width: 1, height: 1, channels: 5 });
+    // @ts-expect-error no picture
+    void detector.detect(42);
+  });
+
+  it('takes options of a call, not those of create()', () => {
+    void detector.detect('a.jpg', { confidenceThreshold: 0.4, classes: ['dog', 0], signal: AbortSignal.timeout(1) });
+    // @ts-expect-error the number of lanes is chosen at create()
+    void detector.detect('a.jpg', { lanes: 2 });
+  });
+});
+
+describe('detectBatch()', () => {
+  it('keeps the length of a tuple', () => {
+    expectTypeOf(detector.detectBatch(['a.jpg', 'b.jpg'])).resolves.toEqualTypeOf<[Detections, Detections]>();
+    expectTypeOf(faceDetector.detectBatch(['a.jpg', new Uint8Array(1)])).resolves.toEqualTypeOf<[Face[], Face[]]>();
+    expectTypeOf(detector.detectBatch([])).resolves.toEqualTypeOf<[]>();
+  });
+
+  it('gives an array for an array', () => {
+    expectTypeOf(detector.detectBatch(pictures)).resolves.toEqualTypeOf<Detections[]>();
+    expectTypeOf(detector.detectBatch(pictures as readonly ImageInput[])).resolves.toEqualTypeOf<Detections[]>();
+  });
+});
+
+describe('Detections', () => {
+  it('hold columns, and give one object a box', () => {
+    expectTypeOf<Detections>().toExtend<Iterable<Detection>>();
+    expectTypeOf<Detections['xyxy']>().toEqualTypeOf<Float32Array>();
+    expectTypeOf<Detections['confidence']>().toEqualTypeOf<Float32Array>();
+    expectTypeOf<Detections['length']>().toEqualTypeOf<number>();
+    expectTypeOf(Detections.from).returns.toEqualTypeOf<Detections>();
+    expectTypeOf<Detection['label']>().toEqualTypeOf<string>();
+    expectTypeOf<Detection['classId']>().toEqualTypeOf<number>();
+    expectTypeOf<Detection['confidence']>().toEqualTypeOf<number>();
+    expectTypeOf<Detection['xyxy'][0 | 1 | 2 | 3]>().toEqualTypeOf<number>();
+    expectTypeOf<Detection['xyxy']['length']>().toEqualTypeOf<4>();
+  });
+});
+
+describe('YoloError', () => {
+  it('is told from other errors by is()', () => {
+    const caught: unknown = undefined;
+    if (YoloError.is(caught)) {
+      expectTypeOf(caught).toEqualTypeOf<YoloError>();
+      expectTypeOf(caught.code).toEqualTypeOf<YoloErrorCode>();
+    }
+    // @ts-expect-error a code that does not exist
+    YoloError.is(caught, 'ERR_YOLO_NOTHING');
+  });
+});

@@ -27,6 +27,8 @@ function read({ outputs, labels, inputWidth, inputHeight }: ModelSignature): Hea
       layout: { head: 'end-to-end', outputs: [output.name], classCount, inputWidth, inputHeight },
       family: { ...ULTRALYTICS, iouThreshold: null },
       evidence: [`[${output.dims.join(', ')}] is rows of x1, y1, x2, y2, score, class`],
+      assumed:
+        labels === undefined ? [`${ASSUMED_CLASS_COUNT} classes, as COCO has: the file does not say how many`] : [],
     },
   ];
 }

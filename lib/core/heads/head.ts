@@ -53,6 +53,8 @@ export interface HeadReading {
   readonly family: Family;
   /** What speaks for it, for people: "[1, 84, 8400] is 4 + 80 names by the cells of strides 8, 16, 32". */
   readonly evidence: readonly string[];
+  /** What it takes for granted. Defaults to nothing. */
+  readonly assumed?: readonly string[];
 }
 
 /** One output layout. A new layout is one file that exports one of these, and one line in index.ts. */

@@ -1,0 +1,314 @@
+import { YoloError } from '../../errors.js';
+import type { Tensor } from '../../types.js';
+import type { InputFormat } from '../input-format.js';
+import { createLetterbox, type LetterboxOptions } from '../letterbox.js';
+import { type Columns, headOutputs, postprocess } from '../postprocess.js';
+import { mirrorAgreement } from './agreement.js';
+import { ULTRALYTICS } from './families.js';
+import type { Family, HeadLayout, HeadOutputs, HeadReading, ModelSignature } from './head.js';
+import { HEADS, headNamed } from './index.js';
+import { refuseNaN } from './outputs.js';
+import { type ExporterFacts, exporterFacts } from './ultralytics-metadata.js';
+
+export interface RecogniseOptions {
+  /** Size of the picture that `probe` runs, in pixels. */
+  readonly picture: { readonly width: number; readonly height: number };
+  /** Name of the head to use; neither metadata nor values are asked then. */
+  readonly head?: string;
+  /** Parts of the input format that are given; the rest is found. */
+  readonly inputFormat?: Partial<Pick<InputFormat, 'channelOrder' | 'divisor' | 'mean' | 'std'>> & {
+    readonly letterbox?: Partial<LetterboxOptions>;
+  };
+  /** Class names that are given, in class order; they go before the model's own. */
+  readonly labels?: readonly string[];
+}
+
+/** Runs the model on the proof picture, or on its mirror image, laid into the input in that format. */
+export type Probe = (format: InputFormat, mirrored: boolean) => Promise<HeadOutputs>;
+
+/** How a model is fed and read, and why. */
+export interface Recognition {
+  readonly layout: HeadLayout;
+  readonly family: Family;
+  readonly format: InputFormat;
+  /** Of the family; null where the model has suppressed already. */
+  readonly iouThreshold: number | null;
+  /** What speaks for it, for people. */
+  readonly evidence: readonly string[];
+  /** What is the family's default, without evidence for or against it in this model. */
+  readonly assumed: readonly string[];
+  readonly candidates: readonly Candidate[];
+}
+
+/** A layout that the shapes allow. */
+export interface Candidate {
+  readonly head: string;
+  readonly classCount: number;
+  /** Why it was not taken; undefined for the one that was. */
+  readonly against?: string;
+}
+
+/** Agreement of a picture with its mirror image from which the levels are taken to be right. */
+const CLEAR_AGREEMENT = 0.5;
+/** The other reading must agree by less than this share of it. */
+const CLEAR_LEAD = 0.5;
+
+/** Class count of COCO, which models without names most often have. */
+const COCO_CLASSES = 80;
+
+/**
+ * Finds how a model is fed and read: by its metadata, then by names and shapes, then by what it gives for a picture.
+ * Metadata, then the family of the layout, decide channel order, scale and letterbox; an NHWC or uint8 picture input is RGB.
+ * Values discard readings that they contradict, and tell whether levels go in as 0..1 or 0..255, where nothing else does: with the right
+ * ones the boxes of a picture and of its mirror image agree.
+ * @throws ERR_YOLO_HEAD_UNKNOWN when no layout fits, or two do; the message has the outputs, the candidates, and what to set.
+ * @throws ERR_YOLO_INVALID_ARGUMENT for a head that does not exist, or labels that are too few or too many.
+ * @throws ERR_YOLO_DEVICE when the outputs are not numbers.
+ */
+export async function recognise(
+  signature: ModelSignature,
+  options: RecogniseOptions,
+  probe: Probe,
+): Promise<Recognition> {
+  const facts = options.head === undefined ? exporterFacts(signature.metadata) : { isUltralytics: false, evidence: [] };
+  const proof = new Proof(signature, options, facts, probe);
+  const readings = readingsOf(signature, options);
+  const fitting: HeadReading[] = [];
+  const candidates: Candidate[] = [];
+  for (const reading of readings) {
+    const against = await proof.contradiction(reading);
+    if (against === undefined) fitting.push(reading);
+    else candidates.push({ ...named(reading), against });
+  }
+  const { chosen, assumed } = await choose(fitting, signature, proof, candidates);
+  const scale = await proof.scale(chosen);
+  return {
+    layout: chosen.layout,
+    family: chosen.family,
+    format: scale.format,
+    iouThreshold: chosen.family.iouThreshold,
+    evidence: [...facts.evidence, ...chosen.evidence, ...scale.evidence],
+    assumed: [...(chosen.assumed ?? []), ...assumed, ...scale.assumed],
+    candidates: [named(chosen), ...candidates],
+  };
+}
+
+/**
+ * As `recognise`, for a model whose output shapes are learnt from a run of their own: that run counts as the first of the proof where its
+ * format is the right one.
+ * @param run gives the outputs of one picture, batch dimension and all.
+ */
+export async function recogniseModel(
+  model: Omit<ModelSignature, 'outputs'>,
+  options: RecogniseOptions,
+  run: (format: InputFormat, mirrored: boolean) => Promise<readonly Tensor[]>,
+): Promise<Recognition> {
+  const first = formatOf(ULTRALYTICS, model, options);
+  const tensors = await run(first, false);
+  const outputs = tensors.map(({ name, type, dims }) => ({ name, type, dims }));
+  return recognise({ ...model, outputs }, options, async (format, mirrored) =>
+    headOutputs(!mirrored && sameFormat(format, first) ? tensors : await run(format, mirrored), 0),
+  );
+}
+
+function sameFormat(a: InputFormat, b: InputFormat): boolean {
+  return JSON.stringify(a) === JSON.stringify(b);
+}
+
+function readingsOf(signature: ModelSignature, { head, labels }: RecogniseOptions): HeadReading[] {
+  const heads = head === undefined ? HEADS : [headNamed(head)];
+  const read = (seen: ModelSignature): HeadReading[] => heads.flatMap((candidate) => candidate.read(seen));
+  const known = { ...signature, labels: labels ?? signature.labels };
+  const readings = read(known);
+  if (readings.length > 0) return readings;
+  if (head !== undefined) {
+    // Outputs beside the one that is meant do not count when the head is given.
+    const single = signature.outputs.flatMap((output) => read({ ...known, outputs: [output] }));
+    if (single.length === 1) return single;
+  }
+  const unnamed = read({ ...signature, labels: undefined });
+  if (unnamed.length === 0) throw unknown('are of no known layout', signature, []);
+  const counts = [...new Set(unnamed.map(({ layout }) => layout.classCount))].join(' or ');
+  if (labels !== undefined)
+    throw new YoloError(
+      'ERR_YOLO_INVALID_ARGUMENT',
+      `Expected labels to have ${counts} names, one for each class of the model, but received ${labels.length}`,
+      { phase: 'validate', detail: { option: 'labels', received: labels.length } },
+    );
+  throw unknown(
+    `do not go with the ${signature.labels?.length} class names of its metadata`,
+    signature,
+    unnamed.map((reading) => ({ ...named(reading), against: `it would have ${reading.layout.classCount} classes` })),
+    'Give the right names with `labels`, or',
+  );
+}
+
+/** The one reading left; of several the one of COCO's class count, or the one whose boxes agree. */
+async function choose(
+  fitting: readonly HeadReading[],
+  signature: ModelSignature,
+  proof: Proof,
+  candidates: Candidate[],
+): Promise<{ chosen: HeadReading; assumed: string[] }> {
+  if (fitting.length === 0) throw unknown('contradict every layout of their shape', signature, candidates);
+  if (fitting.length === 1) return { chosen: fitting[0], assumed: [] };
+  const coco = fitting.filter(({ layout }) => layout.classCount === COCO_CLASSES);
+  const agreements = await Promise.all(fitting.map((reading) => proof.bestAgreement(reading)));
+  const [best, second] = [...agreements].sort((a, b) => b - a);
+  let chosen: HeadReading;
+  let why: string;
+  if (coco.length === 1) {
+    [chosen] = coco;
+    why = `${COCO_CLASSES} classes, as COCO has, where other layouts of this shape would have another number`;
+  } else if (best >= CLEAR_AGREEMENT && second < CLEAR_LEAD * best) {
+    chosen = fitting[agreements.indexOf(best)];
+    why = `layout ${chosen.layout.head}: its boxes agree with those of the mirrored picture by ${best.toFixed(2)}, of the next by ${second.toFixed(2)}`;
+  } else {
+    const both = fitting.map((reading) => ({ ...named(reading), against: 'nothing speaks against it' }));
+    throw unknown('can be read in more than one way', signature, [...both, ...candidates]);
+  }
+  for (const reading of fitting) if (reading !== chosen) candidates.push({ ...named(reading), against: why });
+  return { chosen, assumed: [why] };
+}
+
+/** Runs of the proof picture, each format and side once. */
+class Proof {
+  readonly #signature: ModelSignature;
+  readonly #options: RecogniseOptions;
+  readonly #facts: ExporterFacts;
+  readonly #probe: Probe;
+  readonly #runs = new Map<string, Promise<HeadOutputs>>();
+
+  constructor(signature: ModelSignature, options: RecogniseOptions, facts: ExporterFacts, probe: Probe) {
+    this.#signature = signature;
+    this.#options = options;
+    this.#facts = facts;
+    this.#probe = probe;
+  }
+
+  /** What the values say against a reading; nothing is said of a head that was given. */
+  async contradiction(reading: HeadReading): Promise<string | undefined> {
+    if (this.#options.head !== undefined) return undefined;
+    const { layout, family } = reading;
+    if (this.#facts.isUltralytics && family.name !== ULTRALYTICS.name)
+      return `metadata says ${ULTRALYTICS.name}, not ${family.name}`;
+    const outputs = await this.#run(formatOf(reading.family, this.#signature, this.#options), false);
+    refuseNaN(outputs, layout.outputs);
+    return headNamed(layout.head).contradiction(outputs, layout);
+  }
+
+  /** Agreement of upright and mirrored boxes at the scale where it is greatest. */
+  async bestAgreement(reading: HeadReading): Promise<number> {
+    const agreements = [];
+    for (const format of this.#formats(reading)) agreements.push(await this.#agreement(reading, format));
+    return Math.max(...agreements);
+  }
+
+  /** The format to use, the scale proved where it is neither given nor known. */
+  async scale(reading: HeadReading): Promise<{ format: InputFormat; evidence: string[]; assumed: string[] }> {
+    const [usual, ...others] = this.#formats(reading);
+    const evidence = [this.#source(reading)];
+    if (others.length === 0) return { format: usual, evidence, assumed: [] };
+    const usualAgreement = await this.#agreement(reading, usual);
+    if (usualAgreement >= CLEAR_AGREEMENT)
+      return { format: usual, evidence: [...evidence, proved(usual, usualAgreement)], assumed: [] };
+    const [other] = others;
+    const otherAgreement = await this.#agreement(reading, other);
+    if (otherAgreement >= CLEAR_AGREEMENT && usualAgreement < CLEAR_LEAD * otherAgreement)
+      return { format: other, evidence: [...evidence, proved(other, otherAgreement)], assumed: [] };
+    return {
+      format: usual,
+      evidence,
+      assumed: [
+        `divisor ${usual.divisor}, as the ${reading.family.name} family has it: the boxes of the proof picture and of its mirror image agree by ` +
+          `${usualAgreement.toFixed(2)} with it and by ${otherAgreement.toFixed(2)} with ${other.divisor}, which proves neither`,
+      ],
+    };
+  }
+
+  /** The reading's own format first, then the other scale where it is open. */
+  #formats(reading: HeadReading): InputFormat[] {
+    const usual = formatOf(reading.family, this.#signature, this.#options);
+    const isGiven = this.#options.inputFormat?.divisor !== undefined;
+    const isKnown = usual.type === 'uint8' || usual.mean !== undefined || isGiven || this.#facts.isUltralytics;
+    return isKnown ? [usual] : [usual, { ...usual, divisor: usual.divisor === 1 ? 255 : 1 }];
+  }
+
+  #source({ family }: HeadReading): string {
+    const { inputLayout: layout, inputType: type } = this.#signature;
+    const own = isInterleavedOrBytes(layout, type)
+      ? `; ${layout} ${type} input: RGB${type === 'uint8' ? ', levels as they are' : ''}`
+      : '';
+    return `input as the ${family.name} family has it${own}`;
+  }
+
+  async #agreement(reading: HeadReading, format: InputFormat): Promise<number> {
+    const upright = this.#boxes(await this.#run(format, false), reading, format);
+    const mirrored = this.#boxes(await this.#run(format, true), reading, format);
+    return mirrorAgreement(upright, mirrored, this.#options.picture.width);
+  }
+
+  #boxes(outputs: HeadOutputs, { layout, family }: HeadReading, format: InputFormat): Columns {
+    const { width, height } = this.#options.picture;
+    const letterbox = createLetterbox(width, height, layout.inputWidth, layout.inputHeight, format.letterbox);
+    const { iouThreshold } = family;
+    return postprocess(
+      outputs,
+      layout,
+      { confidenceThreshold: 0.25, iouThreshold, classAgnostic: false, maxDetections: 300 },
+      letterbox,
+    );
+  }
+
+  #run(format: InputFormat, mirrored: boolean): Promise<HeadOutputs> {
+    const key = JSON.stringify([format, mirrored]);
+    const run = this.#runs.get(key) ?? this.#probe(format, mirrored);
+    this.#runs.set(key, run);
+    return run;
+  }
+}
+
+/** The family's format in the model's own layout and type, with what is given. */
+function formatOf(
+  family: Family,
+  { inputLayout: layout, inputType: type }: Pick<ModelSignature, 'inputLayout' | 'inputType'>,
+  { inputFormat: given = {} }: RecogniseOptions,
+): InputFormat {
+  const { channelOrder, divisor, mean, std, letterbox } = given;
+  return {
+    layout,
+    type,
+    channelOrder: channelOrder ?? (isInterleavedOrBytes(layout, type) ? 'rgb' : family.channelOrder),
+    divisor: type === 'uint8' ? 1 : (divisor ?? family.divisor),
+    mean: mean ?? (divisor === undefined ? family.mean : undefined),
+    std: std ?? (divisor === undefined ? family.std : undefined),
+    letterbox: { placement: family.placement, ...letterbox },
+  };
+}
+
+function isInterleavedOrBytes(layout: InputFormat['layout'], type: InputFormat['type']): boolean {
+  return layout === 'nhwc' || type === 'uint8';
+}
+
+function proved({ divisor }: InputFormat, agreement: number): string {
+  return `divisor ${divisor}: the boxes of the proof picture and of its mirror image agree by ${agreement.toFixed(2)}`;
+}
+
+function named({ layout }: HeadReading): Candidate {
+  return { head: layout.head, classCount: layout.classCount };
+}
+
+function unknown(what: string, signature: ModelSignature, candidates: readonly Candidate[], remedy = ''): YoloError {
+  const outputs = signature.outputs.map(({ name, type, dims }) => `${name} ${type} [${dims.join(', ')}]`);
+  const considered = candidates.map(
+    ({ head, classCount, against }) => `${head} with ${classCount} classes: ${against}`,
+  );
+  return new YoloError(
+    'ERR_YOLO_HEAD_UNKNOWN',
+    `The model's outputs ${what}: ${outputs.join('; ')}, at input ${signature.inputWidth}x${signature.inputHeight}. ` +
+      (considered.length > 0 ? `Considered: ${considered.join('; ')}. ` : '') +
+      `${remedy || 'To read it all the same,'} set \`head\` (${HEADS.map((head) => head.name).join(', ')}) and, where it is another than the family's, ` +
+      '`inputFormat`; or give a `postprocessor`.',
+    { phase: 'recognise', detail: { outputs, candidates } },
+  );
+}

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
 import ort from 'onnxruntime-node';
 import sharp from 'sharp';
-import { type Recognition, type RecogniseOptions, recogniseModel } from '../../lib/core/heads/recognise.js';
+import { type RecogniseOptions, type Recognition, recogniseModel } from '../../lib/core/heads/recognise.js';
 import type { InputFormat } from '../../lib/core/input-format.js';
 import { createLetterbox } from '../../lib/core/letterbox.js';
 import { TensorPacker } from '../../lib/core/pack.js';
@@ -10,7 +10,7 @@ import { type Columns, headOutputs, postprocess } from '../../lib/core/postproce
 import { modelSignature, type PictureInput, pictureInput, readModelFile } from '../../lib/model/signature.js';
 import type { RgbImage, Tensor } from '../../lib/types.js';
 
-const DEFAULT_SIZE = 640;
+const DEFAULT_SIZE = [640, 640] as const;
 
 /** A photo as golden values have it: upright, RGB, its colour profile ignored. */
 export async function readPhoto(path: string): Promise<RgbImage> {
@@ -50,13 +50,13 @@ export class OnnxModel {
     this.#session = session;
   }
 
-  static async load(path: string, size?: number): Promise<OnnxModel> {
+  static async load(path: string, size: readonly [width: number, height: number] = DEFAULT_SIZE): Promise<OnnxModel> {
     const packed = readFileSync(path);
     const bytes = path.endsWith('.gz') ? gunzipSync(packed) : packed;
     const file = await readModelFile({ name: path, bytes });
     const input = pictureInput(file.inputs);
     const session = await ort.InferenceSession.create(bytes, { intraOpNumThreads: 1, logSeverityLevel: 4 });
-    return new OnnxModel(session, file, input, input.width ?? size ?? DEFAULT_SIZE, input.height ?? size ?? DEFAULT_SIZE);
+    return new OnnxModel(session, file, input, input.width ?? size[0], input.height ?? size[1]);
   }
 
   async run(image: RgbImage, format: InputFormat): Promise<Tensor[]> {
@@ -83,9 +83,9 @@ export class OnnxModel {
     );
   }
 
-  async detect(image: RgbImage, { layout, format, iouThreshold }: Recognition, confidenceThreshold = 0.25): Promise<Columns> {
+  async detect(image: RgbImage, { layout, format, iouThreshold }: Recognition): Promise<Columns> {
     const letterbox = createLetterbox(image.width, image.height, this.width, this.height, format.letterbox);
-    const suppression = { confidenceThreshold, iouThreshold, classAgnostic: false, maxDetections: 300 };
+    const suppression = { confidenceThreshold: 0.25, iouThreshold, classAgnostic: false, maxDetections: 300 };
     return postprocess(headOutputs(await this.run(image, format), 0), layout, suppression, letterbox);
   }
 

@@ -42,11 +42,14 @@ function cellRows(outputs: HeadOutputs, layout: HeadLayout): Matrix {
 function contradiction(outputs: HeadOutputs, layout: HeadLayout): string | undefined {
   const matrix = cellRows(outputs, layout);
   const { data, rows, columns } = matrix;
+  let isFirstAlwaysOne = true;
   for (let row = 0; row < rows; row++) {
     const outside = scoresContradiction(data, row * columns + FIRST_CLASS, (row + 1) * columns);
     if (outside !== undefined) return `row ${row} has ${outside}`;
+    isFirstAlwaysOne &&= data[row * columns + FIRST_CLASS] === 1;
   }
-  return sizesContradiction(matrix);
+  // YOLOv6 writes an objectness that says nothing before its classes.
+  return isFirstAlwaysOne ? 'class 0 has the score 1 in every row, so it is none' : sizesContradiction(matrix);
 }
 
 function decode(outputs: HeadOutputs, layout: HeadLayout, confidenceThreshold: number, into: Candidates): void {

@@ -55,6 +55,7 @@ const CLEAR_LEAD = 0.5;
 
 /** Class count of COCO, which models without names most often have. */
 const COCO_CLASSES = 80;
+const COCO_PRIOR = `${COCO_CLASSES} classes, as COCO has, where other layouts of this shape would have another number`;
 
 /**
  * Finds how a model is fed and read: by its metadata, then by names and shapes, then by what it gives for a picture.
@@ -153,22 +154,27 @@ async function choose(
   if (fitting.length === 0) throw unknown('contradict every layout of their shape', signature, candidates);
   if (fitting.length === 1) return { chosen: fitting[0], assumed: [] };
   const coco = fitting.filter(({ layout }) => layout.classCount === COCO_CLASSES);
-  const agreements = await Promise.all(fitting.map((reading) => proof.bestAgreement(reading)));
-  const [best, second] = [...agreements].sort((a, b) => b - a);
-  let chosen: HeadReading;
-  let why: string;
-  if (coco.length === 1) {
-    [chosen] = coco;
-    why = `${COCO_CLASSES} classes, as COCO has, where other layouts of this shape would have another number`;
-  } else if (best >= CLEAR_AGREEMENT && second < CLEAR_LEAD * best) {
-    chosen = fitting[agreements.indexOf(best)];
-    why = `layout ${chosen.layout.head}: its boxes agree with those of the mirrored picture by ${best.toFixed(2)}, of the next by ${second.toFixed(2)}`;
-  } else {
-    const both = fitting.map((reading) => ({ ...named(reading), against: 'nothing speaks against it' }));
-    throw unknown('can be read in more than one way', signature, [...both, ...candidates]);
+  const { chosen, why } = coco.length === 1 ? { chosen: coco[0], why: COCO_PRIOR } : await byAgreement(fitting, proof);
+  if (chosen === undefined) {
+    const all = fitting.map((reading) => ({ ...named(reading), against: 'nothing speaks against it' }));
+    throw unknown('can be read in more than one way', signature, [...all, ...candidates]);
   }
   for (const reading of fitting) if (reading !== chosen) candidates.push({ ...named(reading), against: why });
   return { chosen, assumed: [why] };
+}
+
+async function byAgreement(
+  fitting: readonly HeadReading[],
+  proof: Proof,
+): Promise<{ chosen?: HeadReading; why: string }> {
+  const agreements: number[] = [];
+  for (const reading of fitting) agreements.push(await proof.bestAgreement(reading));
+  const [best, second] = [...agreements].sort((a, b) => b - a);
+  const isClear = best >= CLEAR_AGREEMENT && second < CLEAR_LEAD * best;
+  return {
+    chosen: isClear ? fitting[agreements.indexOf(best)] : undefined,
+    why: `boxes of the proof picture and of its mirror image agree by ${best.toFixed(2)}, those of the next layout by ${second.toFixed(2)}`,
+  };
 }
 
 /** Runs of the proof picture, each format and side once. */

@@ -1,0 +1,171 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { expect, it } from 'vitest';
+import type { Recognition } from '../../lib/core/heads/recognise.js';
+import type { Columns } from '../../lib/core/postprocess.js';
+import type { RgbImage } from '../../lib/types.js';
+import { type Box, pairBoxes } from '../support/pair-boxes.js';
+import { describeShared, shared, sharedDir } from '../support/shared.js';
+import { OnnxModel, readPhoto } from './onnx-run.js';
+
+interface Golden {
+  photos: { photo: string; detections: number[][] }[];
+}
+
+interface Expected {
+  photo?: string;
+  iouThreshold?: number;
+  inputShape: [number, number, number, number];
+  xyxy?: number[][];
+  confidence?: number[];
+  classId?: number[];
+  known?: { xyxy: number[]; score: number; classId: number }[];
+}
+
+const FLOAT = { pixels: 0.1, confidence: 0.001 };
+const INT8 = { pixels: 3, confidence: 0.05 };
+
+const proofPhoto = readPhoto(new URL('../../assets/aeroplane.jpg', import.meta.url).pathname);
+
+/** What each file must be recognised as; every other one must be refused. */
+const READ: Readonly<Record<string, { head: string; divisor: number; order: 'rgb' | 'bgr'; runs: number }>> = {
+  centernet_mobilenetv3_512_nhwc_end_to_end: { head: 'end-to-end', divisor: 1, order: 'rgb', runs: 4 },
+  yolo26n_640_dynint8: { head: 'end-to-end', divisor: 255, order: 'rgb', runs: 1 },
+  yolo26n_640_float: { head: 'end-to-end', divisor: 255, order: 'rgb', runs: 1 },
+  yolov5n_320_dynint8_with_raw_heads: { head: 'anchor-based', divisor: 255, order: 'rgb', runs: 2 },
+  yolov5n_320_float_with_raw_heads: { head: 'anchor-based', divisor: 255, order: 'rgb', runs: 2 },
+  yolov5n_640_fp16: { head: 'anchor-based', divisor: 255, order: 'rgb', runs: 2 },
+  yolov8n_160_float: { head: 'anchor-free', divisor: 255, order: 'rgb', runs: 1 },
+  yolov8n_320_dynint8: { head: 'anchor-free', divisor: 255, order: 'rgb', runs: 1 },
+  yolov8n_640_dynint8: { head: 'anchor-free', divisor: 255, order: 'rgb', runs: 1 },
+  yolov8n_640_float: { head: 'anchor-free', divisor: 255, order: 'rgb', runs: 1 },
+  yolov8n_640_qdq: { head: 'anchor-free', divisor: 255, order: 'rgb', runs: 1 },
+  yolov8n_dynamic_float: { head: 'anchor-free', divisor: 255, order: 'rgb', runs: 1 },
+  yolox_nano_416: { head: 'yolox', divisor: 1, order: 'bgr', runs: 3 },
+  yolox_nano_416_decoded: { head: 'yolox-decoded', divisor: 1, order: 'bgr', runs: 3 },
+  yolox_nano_416_three_classes: { head: 'yolox', divisor: 1, order: 'bgr', runs: 5 },
+  yolox_nano_416_uint8_nhwc: { head: 'yolox', divisor: 1, order: 'rgb', runs: 2 },
+};
+
+const READ_LAYOUTS: Readonly<Record<string, string>> = {
+  'yolov3u-tiny': 'anchor-free',
+  yolov5nu: 'anchor-free',
+  yolov8n: 'anchor-free',
+  yolov8n_dynamic: 'anchor-free',
+  yolov8n_dynamic_batch: 'anchor-free',
+  yolov8n_nms: 'end-to-end',
+  yolov8n_half: 'anchor-free',
+  yolov8n_1class: 'anchor-free',
+  yolov8n_2class: 'anchor-free',
+  yolov8n_300class: 'anchor-free',
+  yolov9t: 'anchor-free',
+  yolov10n: 'end-to-end',
+  yolov10n_640_w8_real: 'end-to-end',
+  yolo11n: 'anchor-free',
+  yolo26n: 'end-to-end',
+  yolo26n_one_to_many: 'anchor-free',
+  yolov8n_no_metadata: 'anchor-free',
+  yolov8n_old_metadata: 'anchor-free',
+  yolov5n_decoded: 'anchor-based',
+  'yolov7-tiny_decoded': 'anchor-based',
+  yolov8_transposed: 'anchor-free-rows',
+};
+
+describeShared('the models people have, with no option set', () => {
+  for (const name of sharedDir === undefined ? [] : stems('models', '.onnx')) {
+    const wanted = READ[name];
+    if (wanted === undefined) {
+      it(`refuses ${name}, saying what its outputs are`, async () => {
+        await expect(recogniseFile(`models/${name}.onnx`)).rejects.toMatchObject({ code: 'ERR_YOLO_HEAD_UNKNOWN' });
+      });
+      continue;
+    }
+    it(`reads ${name} and finds the golden boxes`, async () => {
+      const { model, recognition } = await recogniseFile(`models/${name}.onnx`);
+      expect(recognition.layout.head).toBe(wanted.head);
+      expect(recognition.format).toMatchObject({ divisor: wanted.divisor, channelOrder: wanted.order });
+      expect(model.runs).toBeLessThanOrEqual(wanted.runs);
+      const golden: Golden = JSON.parse(readFileSync(shared(`golden/detections/${name}.json`), 'utf8'));
+      const isInt8 = /int8|qdq/.test(name) && !name.includes('uint8');
+      let unpaired = 0;
+      let total = 0;
+      for (const { photo, detections } of golden.photos) {
+        const image = await readPhoto(shared(`photos/${photo}`));
+        const expected = detections.map((row) => ({ xyxy: row.slice(0, 4), confidence: row[4], classId: row[5] }));
+        const { missing, extra } = pairBoxes(
+          boxes(await model.detect(image, recognition)),
+          expected,
+          isInt8 ? INT8 : FLOAT,
+        );
+        unpaired += missing.length + extra.length;
+        total += detections.length;
+      }
+      expect(unpaired).toBeLessThanOrEqual(isInt8 ? total / 20 : 0);
+      await model.release();
+    });
+  }
+});
+
+describeShared('the layouts people export, with no option set', () => {
+  for (const name of sharedDir === undefined ? [] : stems('models/layouts', '.onnx.gz')) {
+    const head = READ_LAYOUTS[name];
+    if (head === undefined) {
+      // ONNX Runtime itself refuses the one with a plugin's operator.
+      const message = name.includes('trt_plugin') ? /not a registered function/ : /Its inputs|outputs|metadata/;
+      it(`refuses ${name}`, async () => {
+        await expect(recogniseFile(`models/layouts/${name}.onnx.gz`)).rejects.toThrow(message);
+      });
+      continue;
+    }
+    it(`reads ${name} right`, async () => {
+      const twin = /no_metadata|old_metadata/.test(name) ? 'yolov8n' : name;
+      const expected: Expected = JSON.parse(readFileSync(shared(`models/layouts/expected/${twin}.json`), 'utf8'));
+      const [, , height, width] = expected.inputShape;
+      const { model, recognition } = await recogniseFile(`models/layouts/${name}.onnx.gz`, [width, height]);
+      expect(recognition.layout.head).toBe(head);
+      const image = expected.photo === undefined ? gray(width, height) : await readPhoto(shared(expected.photo));
+      const iouThreshold =
+        recognition.iouThreshold === null ? null : (expected.iouThreshold ?? recognition.iouThreshold);
+      const found = boxes(await model.detect(image, { ...recognition, iouThreshold }));
+      const tolerance = name.includes('half') ? { pixels: 2, confidence: 0.015 } : { pixels: 1, confidence: 0.005 };
+      const { missing, extra } = pairBoxes(found.filter(isWide), wantedBoxes(expected).filter(isWide), tolerance);
+      expect({ missing, extra }).toEqual({ missing: [], extra: [] });
+      await model.release();
+    });
+  }
+});
+
+function stems(folder: string, ending: string): string[] {
+  return readdirSync(shared(folder))
+    .filter((file) => file.endsWith(ending))
+    .map((file) => file.slice(0, -ending.length));
+}
+
+async function recogniseFile(
+  path: string,
+  size?: readonly [number, number],
+): Promise<{ model: OnnxModel; recognition: Recognition }> {
+  const model = await OnnxModel.load(shared(path), size);
+  return { model, recognition: await model.recognise(await proofPhoto) };
+}
+
+function boxes({ xyxy, confidence, classId }: Columns): Box[] {
+  return Array.from(confidence, (value, i) => ({
+    xyxy: xyxy.subarray(4 * i, 4 * i + 4),
+    confidence: value,
+    classId: classId[i],
+  }));
+}
+
+function wantedBoxes({ xyxy = [], confidence = [], classId = [], known }: Expected): Box[] {
+  if (known !== undefined) return known.map((object) => ({ ...object, confidence: object.score }));
+  return xyxy.map((box, i) => ({ xyxy: box, confidence: confidence[i], classId: classId[i] }));
+}
+
+/** A box less than a pixel wide lies in the border and was clipped. */
+function isWide({ xyxy }: Box): boolean {
+  return xyxy[2] - xyxy[0] >= 1 && xyxy[3] - xyxy[1] >= 1;
+}
+
+function gray(width: number, height: number): RgbImage {
+  return { data: new Uint8Array(3 * width * height).fill(114), width, height };
+}

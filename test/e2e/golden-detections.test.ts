@@ -80,7 +80,7 @@ describeShared('with no option but the file', () => {
       expect(unpaired, JSON.stringify(differences)).toBeLessThanOrEqual(boxes * tolerance.unpairedShare);
     });
 
-    it('reaches its average precision', async () => {
+    it('reaches its average precision', { timeout: 180_000 }, async () => {
       const truth: Truth = read('photos/coco/evaluation.json');
       const categories = truth.categories.map((category) => category.id).sort((a, b) => a - b);
       const options = { confidenceThreshold: LOW_CONFIDENCE, maxDetections: 100 };

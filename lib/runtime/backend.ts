@@ -27,7 +27,7 @@ export interface LanePlan {
 
 /** Milliseconds. */
 export interface LaneTimings {
-  /** From the call until decoding began. */
+  /** Waiting: for its turn to be decoded, and then for a lane. */
   readonly queueMs: number;
   readonly decodeMs: number;
   readonly letterboxMs: number;

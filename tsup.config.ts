@@ -1,16 +1,20 @@
-import { defineConfig } from 'tsup';
+import { defineConfig, type Options } from 'tsup';
 
-const shared = { target: 'node20', outDir: 'dist', sourcemap: true, shims: true } as const;
+const shared: Options = { target: 'node20', outDir: 'dist', sourcemap: true, shims: true, dts: false };
+
+const library = { index: 'lib/index.ts', 'core/index': 'lib/core/index.ts' };
 
 export default defineConfig([
+  // The command shares its chunks with the library: there is one copy of it, and one place for its worker and assets.
   {
     ...shared,
-    entry: { index: 'lib/index.ts', 'core/index': 'lib/core/index.ts' },
-    format: ['esm', 'cjs'],
-    dts: true,
-    clean: true,
+    entry: { ...library, cli: 'lib/cli/main.ts' },
+    format: ['esm'],
+    splitting: true,
+    dts: { entry: library },
   },
-  // One self-contained file each: a bundled application copies the worker beside its own bundle.
+  { ...shared, entry: library, format: ['cjs'], dts: { entry: library } },
+  // One file of its own, which a bundled application copies beside its bundle.
   {
     ...shared,
     entry: { 'onnxruntime-worker': 'lib/runtime/onnxruntime-worker.ts' },
@@ -18,6 +22,4 @@ export default defineConfig([
     splitting: false,
     outExtension: () => ({ js: '.mjs' }),
   },
-  // The command uses the library as its users do, so that there is one copy of it and one place for its worker and assets.
-  { ...shared, entry: { cli: 'lib/cli/main.ts' }, format: ['esm'], splitting: false },
 ]);

@@ -44,7 +44,11 @@ export class Detector<T = Detections> {
   readonly #plan: LanePlan;
   readonly #postprocessor: Postprocessor<T> | undefined;
 
-  private constructor(loaded: Awaited<ReturnType<typeof loadModel>>, options: DetectorOptions, postprocessor?: Postprocessor<T>) {
+  private constructor(
+    loaded: Awaited<ReturnType<typeof loadModel>>,
+    options: DetectorOptions,
+    postprocessor?: Postprocessor<T>,
+  ) {
     this.model = loaded.info;
     this.labels = loaded.info.labels;
     this.device = loaded.backend.device;
@@ -62,7 +66,9 @@ export class Detector<T = Detections> {
    */
   static create<T>(options: DetectorOptions & { postprocessor: Postprocessor<T> }): Promise<Detector<T>>;
   static create(options?: DetectorOptions): Promise<Detector>;
-  static async create(options: DetectorOptions & { postprocessor?: Postprocessor<unknown> } = {}): Promise<Detector<unknown>> {
+  static async create(
+    options: DetectorOptions & { postprocessor?: Postprocessor<unknown> } = {},
+  ): Promise<Detector<unknown>> {
     checkDetectorOptions(options);
     options.signal?.throwIfAborted();
     const { postprocessor, ...rest } = options;
@@ -104,7 +110,9 @@ export class Detector<T = Detections> {
   ): Promise<Results<Pictures, T>> {
     checkDetectOptions(options);
     if (!Array.isArray(images))
-      throw new YoloError('ERR_YOLO_INVALID_ARGUMENT', 'Expected an array of pictures; for one picture use detect()', { phase: 'validate' });
+      throw new YoloError('ERR_YOLO_INVALID_ARGUMENT', 'Expected an array of pictures; for one picture use detect()', {
+        phase: 'validate',
+      });
     images.forEach((image, index) => {
       inPicture(index, images.length, () => assertImageInput(image));
     });
@@ -141,13 +149,21 @@ export class Detector<T = Detections> {
     return this.close();
   }
 
-  async #detectChunk(chunk: readonly ImageInput[], first: number, total: number, plan: LanePlan, signal: AbortSignal): Promise<T[]> {
+  async #detectChunk(
+    chunk: readonly ImageInput[],
+    first: number,
+    total: number,
+    plan: LanePlan,
+    signal: AbortSignal,
+  ): Promise<T[]> {
     const sources = chunk.map((image, index) => {
       const source = this.#source(image);
       return { name: source.name, decode: () => inPicture(first + index, total, () => source.decode()) };
     });
     const results = await this.#backend.infer(sources, plan, signal);
-    return Promise.all(results.map((result, index) => inPicture(first + index, total, () => this.#finish(chunk[index]!, result))));
+    return Promise.all(
+      results.map((result, index) => inPicture(first + index, total, () => this.#finish(chunk[index]!, result))),
+    );
   }
 
   #source(image: ImageInput): PictureSource {
@@ -178,7 +194,10 @@ export class Detector<T = Detections> {
       const { xyxy, confidence, classId, timings } = result;
       const source = typeof image === 'string' || image instanceof URL ? image : undefined;
       // Without a postprocessor T is Detections: create() has no other overload.
-      return Detections.from({ xyxy, confidence, classId }, { labels: this.labels, image: { width, height }, timings, source }) as T;
+      return Detections.from(
+        { xyxy, confidence, classId },
+        { labels: this.labels, image: { width, height }, timings, source },
+      ) as T;
     }
     const outputs = Object.fromEntries(result.outputs!.map((tensor): [string, Tensor] => [tensor.name, tensor]));
     try {

@@ -116,8 +116,10 @@ const classNameOrId: Check = (value, name) => {
 };
 
 const model: Check = (value, name) => {
-  const known = typeof value === 'string' || value instanceof URL || value instanceof Uint8Array || value instanceof ArrayBuffer;
-  if (!known) throw invalid(`Expected ${name} to be a path, a file: URL or bytes but received ${show(value)}`, { option: name });
+  const known =
+    typeof value === 'string' || value instanceof URL || value instanceof Uint8Array || value instanceof ArrayBuffer;
+  if (!known)
+    throw invalid(`Expected ${name} to be a path, a file: URL or bytes but received ${show(value)}`, { option: name });
 };
 
 const device: Check = (value, name) => {
@@ -127,7 +129,8 @@ const device: Check = (value, name) => {
 
 const three: Check = (value, name) => {
   arrayOf(numberIn(-1e6, 1e6))(value, name);
-  if ((value as unknown[]).length !== 3) throw invalid(`Expected ${name} to have 3 numbers but received ${show(value)}`, { option: name });
+  if ((value as unknown[]).length !== 3)
+    throw invalid(`Expected ${name} to have 3 numbers but received ${show(value)}`, { option: name });
 };
 
 const positive: Check = (value, name) => numberIn(Number.MIN_VALUE, Number.MAX_VALUE)(value, name);
@@ -162,7 +165,9 @@ const inputFormat = objectWith({
 // An instance of a user's class counts too, so its own keys are not looked at.
 const postprocessor: Check = (value, name) => {
   if (typeof value !== 'object' || value === null)
-    throw invalid(`Expected ${name} to be an object with name and decode but received ${show(value)}`, { option: name });
+    throw invalid(`Expected ${name} to be an object with name and decode but received ${show(value)}`, {
+      option: name,
+    });
   aString((value as Postprocessor<unknown>).name, `${name}.name`);
   aFunction((value as Postprocessor<unknown>).decode, `${name}.decode`);
 };
@@ -196,7 +201,9 @@ export function checkDetectorOptions(options: unknown): void {
   objectWith({ ...createChecks, postprocessor })(options, 'options');
   const { inputFormat: format } = options as DetectorOptions;
   if ((format?.mean === undefined) !== (format?.std === undefined))
-    throw invalid('Expected inputFormat.mean and inputFormat.std together, but received one of them', { option: 'inputFormat' });
+    throw invalid('Expected inputFormat.mean and inputFormat.std together, but received one of them', {
+      option: 'inputFormat',
+    });
 }
 
 /** As `checkDetectorOptions`, for one call of `detect()` or `detectBatch()`. */
@@ -213,7 +220,10 @@ export function resolveClasses(classes: readonly (string | number)[], labels: re
   for (const wanted of classes) {
     if (typeof wanted === 'number') {
       if (wanted >= labels.length)
-        throw invalid(`Expected a class id in [0, ${labels.length - 1}] but received ${wanted}`, { option: 'classes', value: wanted });
+        throw invalid(`Expected a class id in [0, ${labels.length - 1}] but received ${wanted}`, {
+          option: 'classes',
+          value: wanted,
+        });
       ids.add(wanted);
       continue;
     }
@@ -222,10 +232,13 @@ export function resolveClasses(classes: readonly (string | number)[], labels: re
       if (label === wanted) ids.add(id);
     });
     if (ids.size === before && !labels.includes(wanted))
-      throw invalid(`The model has no class ${JSON.stringify(wanted)}${didYouMean(wanted, labels) || `; it has ${labels.length} classes, see detector.labels`}`, {
-        option: 'classes',
-        value: wanted,
-      });
+      throw invalid(
+        `The model has no class ${JSON.stringify(wanted)}${didYouMean(wanted, labels) || `; it has ${labels.length} classes, see detector.labels`}`,
+        {
+          option: 'classes',
+          value: wanted,
+        },
+      );
   }
   return [...ids].sort((a, b) => a - b);
 }

@@ -7,7 +7,8 @@ export type Check = (value: unknown, name: string) => void;
 /** A value as messages show it: short, with its type, never a whole buffer. */
 export function show(value: unknown): string {
   if (value === null || value === undefined) return String(value);
-  if (typeof value === 'string') return `${JSON.stringify(value.length > 80 ? `${value.slice(0, 77)}...` : value)} (string)`;
+  if (typeof value === 'string')
+    return `${JSON.stringify(value.length > 80 ? `${value.slice(0, 77)}...` : value)} (string)`;
   if (typeof value === 'object') {
     const kind = Object.getPrototypeOf(value)?.constructor?.name ?? 'object';
     return Array.isArray(value) ? `an array of ${value.length}` : `an object (${kind})`;
@@ -36,7 +37,10 @@ export const integerFrom =
   (min: number, max = Number.POSITIVE_INFINITY): Check =>
   (value, name) => {
     const whole = Number.isSafeInteger(value) || (value === Number.POSITIVE_INFINITY && max === value);
-    const expected = max === Number.POSITIVE_INFINITY ? `to be a whole number of at least ${min}` : `to be a whole number in [${min}, ${max}]`;
+    const expected =
+      max === Number.POSITIVE_INFINITY
+        ? `to be a whole number of at least ${min}`
+        : `to be a whole number in [${min}, ${max}]`;
     if (!whole || (value as number) < min || (value as number) > max) refuse(name, expected, value);
   };
 
@@ -62,7 +66,10 @@ export const oneOf =
   (value, name) => {
     if (typeof value === 'string' && words.includes(value)) return;
     const hint = typeof value === 'string' ? didYouMean(value, words) : '';
-    throw invalid(`Expected ${name} to be ${listed(words)} but received ${show(value)}${hint}`, { option: name, value });
+    throw invalid(`Expected ${name} to be ${listed(words)} but received ${show(value)}${hint}`, {
+      option: name,
+      value,
+    });
   };
 
 export const arrayOf =
@@ -83,10 +90,13 @@ export const objectWith =
       const check = Object.hasOwn(checks, key) ? checks[key] : undefined;
       if (check === undefined) {
         const known = Object.keys(checks);
-        throw invalid(`Unknown key ${JSON.stringify(key)} in ${name}${didYouMean(key, known) || `; known are ${known.join(', ')}`}`, {
-          option: key,
-          known,
-        });
+        throw invalid(
+          `Unknown key ${JSON.stringify(key)} in ${name}${didYouMean(key, known) || `; known are ${known.join(', ')}`}`,
+          {
+            option: key,
+            known,
+          },
+        );
       }
       if (entry !== undefined) check(entry, name === 'options' ? key : `${name}.${key}`);
     }

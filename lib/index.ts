@@ -1,0 +1,23 @@
+export type { HeadLayout } from './core/heads/head.js';
+export type { InputFormat } from './core/input-format.js';
+export type { Letterbox, LetterboxOptions } from './core/letterbox.js';
+export {
+  type CocoResult,
+  type Detection,
+  type DetectionColumns,
+  Detections,
+} from './detections.js';
+export { Detector, type DetectorStats, type Results } from './detector.js';
+export { YoloError, type YoloErrorCode, type YoloErrorOptions, type YoloErrorPhase } from './errors.js';
+export { COCO_LABELS } from './labels.js';
+export type { DownloadProgress } from './model/source.js';
+export type { ModelInfo } from './model-loader.js';
+export type {
+  DetectionOptions,
+  DetectOptions,
+  DetectorOptions,
+  Device,
+  InputFormatOptions,
+} from './options.js';
+export type { Postprocessor, PostprocessorImage } from './postprocessor.js';
+export type { ImageInput, RawImage, RgbImage, Tensor, TensorInfo, TensorType } from './types.js';

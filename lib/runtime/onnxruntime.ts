@@ -32,6 +32,7 @@ export interface OnnxRuntimeBackend extends Backend {
 export async function createOnnxRuntimeBackend(options: OnnxRuntimeOptions): Promise<OnnxRuntimeBackend> {
   const { lanes: laneCount = 1, maxQueue = Number.POSITIVE_INFINITY } = options;
   const { path, bytes } = options.model;
+  switchTelemetryOff();
   const laneOptions = {
     workerFile: findWorkerFile(options.workerFile),
     model: { path, bytes: bytes === undefined ? undefined : bytes.slice() },
@@ -46,6 +47,14 @@ export async function createOnnxRuntimeBackend(options: OnnxRuntimeOptions): Pro
     throw failure.reason;
   }
   return new CpuBackend(lanes, start, maxQueue);
+}
+
+/**
+ * Official builds of ONNX Runtime report each session to their maker, and leave files in the temporary folder, unless
+ * this is in the environment when they are loaded. A program that sets the variable itself decides for itself.
+ */
+function switchTelemetryOff(): void {
+  process.env.ORT_DISABLE_TELEMETRY ??= '1';
 }
 
 class CpuBackend implements OnnxRuntimeBackend {

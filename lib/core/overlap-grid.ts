@@ -72,7 +72,7 @@ export class OverlapGrid {
     const width = xyxy[4 * i + 2] - x1;
     const height = xyxy[4 * i + 3] - y1;
     // Its IoU with any box is 0 or NaN.
-    if (!(area > 0 && area < Infinity && width > 0)) return true;
+    if (!(area > 0 && area < Infinity)) return true;
 
     const leastRatio = this.#leastRatio;
     const group = this.#group[i];

@@ -190,6 +190,23 @@ describe('suppression', () => {
     }
   });
 
+  it('equals brute force where float32 has few digits left', () => {
+    for (const scale of [1e-21, 1e-22, 3e-23, 1e-23]) {
+      const { xyxy, confidence } = clusters(400, 8);
+      const tiny = xyxy.map((value) => value * 0.05 * scale);
+      for (const iouThreshold of [0, 0.3, 0.6, 0.8, 0.95]) {
+        const options = { iouThreshold };
+        expect(Array.from(nms(tiny, confidence, options))).toEqual(bruteForce(tiny, confidence, options));
+      }
+    }
+    // The IoU of 0.8e-45 is rounded up to the least float32, 1.4e-45.
+    const boxes = [
+      [-1.75e12, -1.75e12, 1.75e12, 1.75e12],
+      [-5e-11, -5e-11, 5e-11, 5e-11],
+    ];
+    expect(run(boxes, [0.9, 0.8], { iouThreshold: 1e-45 })).toEqual([0]);
+  });
+
   it('equals brute force on any boxes, confidences and thresholds', () => {
     const rows = fc.array(
       fc.tuple(fc.oneof(properBox, properBox, anyBox), anyConfidence, fc.integer({ min: 0, max: 2 })),

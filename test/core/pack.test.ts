@@ -75,6 +75,13 @@ describe('resizing', () => {
     expect(Array.from(resizeBilinear({ data, width: 2, height: 2, channels: 2 }, 1, 1))).toEqual([128, 9]);
   });
 
+  it('rounds the weights of a row above the first one by one, as OpenCV does', () => {
+    // A quarter of 2 is 64 in the row sums. With weight 2048: 2048 * 64 >> 16 is 2, and (2 + 2) >> 2 is 1. With 683 and
+    // 1365, both for the same row: 0 + 1, and (1 + 2) >> 2 is 0.
+    const image = { data: Uint8Array.of(0, 2), width: 2, height: 1, channels: 1 as const };
+    expect(Array.from(resizeBilinear(image, 4, 3))).toEqual([0, 0, 1, 2, 0, 1, 2, 2, 0, 0, 1, 2]);
+  });
+
   it('is within one level of bilinear in real numbers', () => {
     const side = fc.integer({ min: 1, max: 24 });
     fc.assert(

@@ -3,11 +3,10 @@
 //   xyxy    x1 y1 x2 y2   left, top, right, bottom
 //   xywh    x  y  w  h    left, top, width, height
 //   cxcywh  cx cy w  h    centre, width, height
-//
-// Every function converts all of `boxes` into `into` and returns it; `into` may be `boxes` itself, and defaults to a new array.
 
 type Boxes = Float32Array | Float64Array;
 
+/** Corners to top-left corner and size. All of `boxes` [n, 4]; `into` may be `boxes` itself and defaults to a new array. Returns `into`. */
 export function xyxyToXywh<T extends Boxes>(boxes: T, into: T = boxes.slice() as T): T {
   for (let i = 0; i < boxes.length; i += 4) {
     const x1 = boxes[i];
@@ -17,6 +16,7 @@ export function xyxyToXywh<T extends Boxes>(boxes: T, into: T = boxes.slice() as
   return into;
 }
 
+/** Corners to centre and size. All of `boxes` [n, 4]; `into` may be `boxes` itself and defaults to a new array. Returns `into`. */
 export function xyxyToCxcywh<T extends Boxes>(boxes: T, into: T = boxes.slice() as T): T {
   for (let i = 0; i < boxes.length; i += 4) {
     const x1 = boxes[i];
@@ -28,6 +28,7 @@ export function xyxyToCxcywh<T extends Boxes>(boxes: T, into: T = boxes.slice() 
   return into;
 }
 
+/** Top-left corner and size to corners. All of `boxes` [n, 4]; `into` may be `boxes` itself and defaults to a new array. Returns `into`. */
 export function xywhToXyxy<T extends Boxes>(boxes: T, into: T = boxes.slice() as T): T {
   for (let i = 0; i < boxes.length; i += 4) {
     const x = boxes[i];
@@ -37,6 +38,7 @@ export function xywhToXyxy<T extends Boxes>(boxes: T, into: T = boxes.slice() as
   return into;
 }
 
+/** Top-left corner and size to centre and size. All of `boxes` [n, 4]; `into` may be `boxes` itself and defaults to a new array. Returns `into`. */
 export function xywhToCxcywh<T extends Boxes>(boxes: T, into: T = boxes.slice() as T): T {
   for (let i = 0; i < boxes.length; i += 4) {
     const width = boxes[i + 2];
@@ -46,6 +48,7 @@ export function xywhToCxcywh<T extends Boxes>(boxes: T, into: T = boxes.slice() 
   return into;
 }
 
+/** Centre and size to corners. All of `boxes` [n, 4]; `into` may be `boxes` itself and defaults to a new array. Returns `into`. */
 export function cxcywhToXyxy<T extends Boxes>(boxes: T, into: T = boxes.slice() as T): T {
   for (let i = 0; i < boxes.length; i += 4) {
     const cx = boxes[i];
@@ -57,6 +60,7 @@ export function cxcywhToXyxy<T extends Boxes>(boxes: T, into: T = boxes.slice() 
   return into;
 }
 
+/** Centre and size to top-left corner and size. All of `boxes` [n, 4]; `into` may be `boxes` itself and defaults to a new array. Returns `into`. */
 export function cxcywhToXywh<T extends Boxes>(boxes: T, into: T = boxes.slice() as T): T {
   for (let i = 0; i < boxes.length; i += 4) {
     const width = boxes[i + 2];

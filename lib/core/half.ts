@@ -1,3 +1,5 @@
+import { requireLength } from './checks.js';
+
 // float16: sign 1 bit | exponent 5 bits, bias 15 | fraction 10 bits
 // float32: sign 1 bit | exponent 8 bits, bias 127 | fraction 23 bits
 
@@ -33,11 +35,13 @@ export function float32ToFloat16Bits(value: number): number {
  * Float16 bits as float32, exact. A Float16Array of newer runtimes is given as
  * `new Uint16Array(array.buffer, array.byteOffset, array.length)`.
  * @param into at least as long as `bits`; defaults to a new array. Returned.
+ * @throws YoloError ERR_YOLO_SHAPE_MISMATCH when `into` is shorter
  */
 export function float16ToFloat32Array(
   bits: Uint16Array,
   into: Float32Array = new Float32Array(bits.length),
 ): Float32Array {
+  requireLength('into', into, bits.length);
   const words = new Uint32Array(into.buffer, into.byteOffset, bits.length);
   for (let i = 0; i < bits.length; i++) {
     const half = bits[i];
@@ -49,11 +53,16 @@ export function float16ToFloat32Array(
   return into;
 }
 
-/** Float32 as float16 bits, rounded to nearest even. `into` is at least as long as `values`; defaults to a new array. Returned. */
+/**
+ * Float32 as float16 bits, rounded to the nearest, halves to even.
+ * @param into at least as long as `values`; defaults to a new array. Returned.
+ * @throws YoloError ERR_YOLO_SHAPE_MISMATCH when `into` is shorter
+ */
 export function float32ToFloat16Array(
   values: Float32Array,
   into: Uint16Array = new Uint16Array(values.length),
 ): Uint16Array {
+  requireLength('into', into, values.length);
   for (let i = 0; i < values.length; i++) into[i] = float32ToFloat16Bits(values[i]);
   return into;
 }

@@ -1,4 +1,4 @@
-import { YoloError } from '../errors.js';
+import { requireWhole } from './checks.js';
 import { roundHalfToEven } from './round.js';
 
 export interface LetterboxOptions {
@@ -138,17 +138,4 @@ export function boxesToImage(xyxy: Float32Array | Float64Array, count: number, l
 /** The other way: boxes [count, 4] xyxy from picture pixels to input pixels, in place, not clipped. */
 export function boxesToInput(xyxy: Float32Array | Float64Array, count: number, letterbox: Letterbox): void {
   pointsToInput(xyxy, 2 * count, letterbox);
-}
-
-function requireWhole(name: string, value: number, least: number, most = Infinity): void {
-  if (Number.isInteger(value) && value >= least && value <= most) return;
-  const range = most === Infinity ? `of at least ${least}` : `from ${least} to ${most}`;
-  throw new YoloError(
-    'ERR_YOLO_INVALID_ARGUMENT',
-    `Expected ${name} to be a whole number ${range} but received ${value}`,
-    {
-      phase: 'validate',
-      detail: { [name]: value },
-    },
-  );
 }

@@ -1,4 +1,5 @@
 import { YoloError } from '../errors.js';
+import { requireLength, requireWhole } from './checks.js';
 import { OverlapGrid } from './overlap-grid.js';
 
 export interface NmsOptions {
@@ -22,15 +23,20 @@ export interface NmsOptions {
  * @param xyxy [count, 4] in any unit
  * @param confidence [count]
  * @returns indices of the kept boxes by falling confidence, equal ones by rising index
- * @throws YoloError ERR_YOLO_INVALID_ARGUMENT for a threshold or limit out of range or arrays that are too short
+ * @throws YoloError ERR_YOLO_INVALID_ARGUMENT for a threshold, count or limit out of range, ERR_YOLO_SHAPE_MISMATCH for
+ * an array that is too short
  */
 export function nms(xyxy: Float32Array, confidence: Float32Array, options: NmsOptions): Uint32Array {
   const { iouThreshold, classId, count = confidence.length, maxDetections = Infinity } = options;
-  check(iouThreshold >= 0 && iouThreshold <= 1, 'iouThreshold to be in [0, 1]', iouThreshold);
-  check(maxDetections >= 0, 'maxDetections to be at least 0', maxDetections);
-  check(count <= confidence.length, `confidence to hold ${count} values`, confidence.length);
-  check(4 * count <= xyxy.length, `xyxy to hold ${4 * count} values`, xyxy.length);
-  check(classId === undefined || count <= classId.length, `classId to hold ${count} values`, classId?.length);
+  if (!(iouThreshold >= 0 && iouThreshold <= 1)) {
+    const message = `Expected iouThreshold in [0, 1] but received ${iouThreshold}`;
+    throw new YoloError('ERR_YOLO_INVALID_ARGUMENT', message, { phase: 'validate', detail: { iouThreshold } });
+  }
+  requireWhole('count', count, 0);
+  if (maxDetections !== Infinity) requireWhole('maxDetections', maxDetections, 0);
+  requireLength('confidence', confidence, count);
+  requireLength('xyxy', xyxy, 4 * count);
+  if (classId !== undefined) requireLength('classId', classId, count);
 
   const order = byFallingConfidence(confidence, count);
   const grid = new OverlapGrid(xyxy, order, classId, iouThreshold);
@@ -82,10 +88,3 @@ function byFallingConfidence(confidence: Float32Array, count: number): Uint32Arr
 
 const DIGIT_BITS = 8;
 const DIGITS = 1 << DIGIT_BITS;
-
-function check(holds: boolean, expected: string, received: unknown): void {
-  if (holds) return;
-  throw new YoloError('ERR_YOLO_INVALID_ARGUMENT', `Expected ${expected} but received ${received}`, {
-    phase: 'validate',
-  });
-}

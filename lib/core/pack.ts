@@ -176,7 +176,7 @@ function requireFit(image: RgbImage, letterbox: Letterbox, format: InputFormat, 
         ? `Expected ${3 * imageWidth * imageHeight} bytes for ${imageWidth}×${imageHeight} RGB but received ${image.data.length}`
         : !(target instanceof ARRAY_TYPES[format.type])
           ? `Expected a ${ARRAY_TYPES[format.type].name} for ${format.type} but received ${(target as Target).constructor.name}`
-          : offset < 0 || offset + length > target.length
+          : !Number.isInteger(offset) || offset < 0 || offset + length > target.length
             ? `Expected room for ${length} values from ${offset} but the target holds ${target.length}`
             : undefined;
   if (fault !== undefined) throw new YoloError('ERR_YOLO_SHAPE_MISMATCH', fault, { phase: 'validate' });

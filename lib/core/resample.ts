@@ -1,4 +1,5 @@
 import type { RawImage } from '../types.js';
+import { requireLength, requireWhole } from './checks.js';
 import { roundHalfToEven } from './round.js';
 
 // Bilinear in integers: weights have 11 bits, a row sum drops its last 4 bits before the column sum, as OpenCV does.
@@ -47,10 +48,18 @@ export class AxisTaps {
 /**
  * Resizes 8-bit pixels as `cv2.resize(image, (width, height), interpolation=cv2.INTER_LINEAR)` does, bit for bit. The
  * same size gives a copy. Alpha is a channel like the others.
+ * @param width in pixels, at least 1
+ * @param height in pixels, at least 1
+ * @returns [height, width, channels]
+ * @throws YoloError ERR_YOLO_INVALID_ARGUMENT for a side that is not a whole number, ERR_YOLO_SHAPE_MISMATCH for a
+ * picture with too few bytes
  */
 export function resizeBilinear(image: RawImage, width: number, height: number): Uint8Array {
   const { data, channels } = image;
   const stride = image.width * channels;
+  requireWhole('width', width, 1);
+  requireWhole('height', height, 1);
+  requireLength('image.data', data, stride * image.height);
   const columns = new AxisTaps();
   const rows = new AxisTaps();
   columns.set(image.width, width, channels, true);

@@ -66,7 +66,7 @@ function noise(width, height) {
 
 function sumOf(data) {
   let sum = 0;
-  for (let i = 0; i < data.length; i++) sum += data[i];
+  for (let i = 0; i < data.length; i++) sum = (sum + data[i]) | 0;
   return sum;
 }
 

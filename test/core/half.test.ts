@@ -6,6 +6,7 @@ import {
   float32ToFloat16Array,
   float32ToFloat16Bits,
 } from '../../lib/core/index.js';
+import { YoloError } from '../../lib/errors.js';
 
 const ALL = Uint16Array.from({ length: 65536 }, (_, bits) => bits);
 
@@ -69,5 +70,10 @@ describe('float16', () => {
     const bits = new Uint16Array(2);
     expect(float32ToFloat16Array(Float32Array.of(1, -2), bits)).toBe(bits);
     expect(Array.from(bits)).toEqual([0x3c00, 0xc000]);
+  });
+
+  it('is not written into an array that is too short', () => {
+    expect(() => float16ToFloat32Array(new Uint16Array(2), new Float32Array(1))).toThrow(/at least 2 .* 1/);
+    expect(() => float32ToFloat16Array(new Float32Array(2), new Uint16Array(1))).toThrow(YoloError);
   });
 });

@@ -244,8 +244,8 @@ describe('suppression', () => {
     [{ iouThreshold: -0.1 }, /iouThreshold.*-0\.1/],
     [{ iouThreshold: Number.NaN }, /iouThreshold.*NaN/],
     [{ iouThreshold: 0.5, maxDetections: -1 }, /maxDetections.*-1/],
-    [{ iouThreshold: 0.5, count: 3 }, /confidence.*3.*2/],
-    [{ iouThreshold: 0.5, classId: new Int32Array(1) }, /classId.*2.*1/],
+    [{ iouThreshold: 0.5, maxDetections: 1.5 }, /maxDetections.*1\.5/],
+    [{ iouThreshold: 0.5, count: -1 }, /count.*-1/],
   ])('refuses %j', (options, message) => {
     let thrown: unknown;
     try {
@@ -257,7 +257,12 @@ describe('suppression', () => {
     expect((thrown as Error).message).toMatch(message);
   });
 
-  it('refuses boxes that are too few', () => {
-    expect(() => nms(new Float32Array(7), new Float32Array(2), { iouThreshold: 0.5 })).toThrow(/xyxy.*8.*7/);
+  it.each([
+    [new Float32Array(8), new Float32Array(2), { count: 3 }, /confidence.*3.*2/],
+    [new Float32Array(7), new Float32Array(2), {}, /xyxy.*8.*7/],
+    [new Float32Array(8), new Float32Array(2), { classId: new Int32Array(1) }, /classId.*2.*1/],
+  ])('refuses arrays that are too short', (xyxy, confidence, options, message) => {
+    expect(() => nms(xyxy, confidence, { iouThreshold: 0.5, ...options })).toThrow(message);
+    expect(() => nms(xyxy, confidence, { iouThreshold: 0.5, ...options })).toThrow(YoloError);
   });
 });

@@ -82,6 +82,13 @@ describe('resizing', () => {
     expect(Array.from(resizeBilinear(image, 4, 3))).toEqual([0, 0, 1, 2, 0, 1, 2, 2, 0, 0, 1, 2]);
   });
 
+  it('refuses sides that are not whole and pictures with too few bytes', () => {
+    const image = { ...picture(2, 2), channels: 3 as const };
+    expect(() => resizeBilinear(image, 0, 1)).toThrow(/width.*0/);
+    expect(() => resizeBilinear(image, 1, 1.5)).toThrow(/height.*1\.5/);
+    expect(() => resizeBilinear({ ...image, height: 3 }, 1, 1)).toThrow(/18.*12/);
+  });
+
   it('is within one level of bilinear in real numbers', () => {
     const side = fc.integer({ min: 1, max: 24 });
     fc.assert(
@@ -225,6 +232,7 @@ describe('packing', () => {
     ['too few bytes', { data: new Uint8Array(23) }, {}, {}, /24 bytes .* 23/],
     ['an array of another type', {}, { type: 'float16' }, {}, /Uint16Array for float16 .* Float32Array/],
     ['a target that is too short', {}, {}, { offset: 1 }, /48 values from 1 .* 48/],
+    ['a place between values', {}, {}, { offset: 0.5 }, /from 0\.5/],
     ['a place before the target', {}, {}, { offset: -1 }, /from -1/],
   ] as const)('refuses %s', (_, image, format, { offset = 0 }: { offset?: number }, message) => {
     let thrown: unknown;

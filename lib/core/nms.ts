@@ -2,6 +2,10 @@ import { YoloError } from '../errors.js';
 import { requireLength, requireWhole } from './checks.js';
 import { OverlapGrid } from './overlap-grid.js';
 
+/** Of the sort: four passes over the 32 bits of a key. */
+const DIGIT_BITS = 8;
+const DIGITS = 1 << DIGIT_BITS;
+
 export interface NmsOptions {
   /** A box is suppressed when its IoU (float32) with a kept box is greater than this. 0..1. */
   readonly iouThreshold: number;
@@ -85,6 +89,3 @@ function byFallingConfidence(confidence: Float32Array, count: number): Uint32Arr
   }
   return order;
 }
-
-const DIGIT_BITS = 8;
-const DIGITS = 1 << DIGIT_BITS;

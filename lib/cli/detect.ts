@@ -1,0 +1,189 @@
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type Detections, Detector, type Device } from '../index.js';
+import { ExitCode } from './exit-code.js';
+import { inOrder } from './in-order.js';
+import { findPictures, type Picture } from './pictures.js';
+import { printable } from './printable.js';
+import { noProgress, progressBar } from './progress.js';
+import { cocoReport, jsonReport, plural, type Report, tableReport } from './reports.js';
+import { savedPaths } from './saved-paths.js';
+
+interface Options {
+  readonly model?: string;
+  readonly save?: string;
+  readonly json?: boolean;
+  readonly coco?: boolean;
+  readonly confidence?: number;
+  readonly iou?: number;
+  readonly classes?: readonly (string | number)[];
+  readonly maxDetections?: number;
+  readonly device: Device;
+  readonly lanes?: number;
+  readonly threads?: number;
+  readonly imageSize?: number | [number, number];
+  readonly quiet?: boolean;
+}
+
+type Outcome = { readonly picture: Picture } & (
+  | { readonly detections: Detections; readonly saved: string | undefined }
+  | { readonly problem: string }
+);
+
+const EXAMPLES = `
+A folder means the pictures directly in it; for those of the folders in it, give a pattern in quotes.
+
+Examples:
+  $ migraphx-yolo detect street.jpg
+  $ migraphx-yolo detect photos/ --save boxes/ --confidence 0.4
+  $ migraphx-yolo detect 'cams/**/*.jpg' --model yolov8n.onnx --json > boxes.json
+  $ migraphx-yolo detect evaluation/ --coco --confidence 0.001 > results.json
+  $ cat street.jpg | migraphx-yolo detect - --classes person,dog
+
+Data go to stdout, everything else to stderr.
+Exit code: 0 all pictures done, 1 some failed or nothing could be started, 2 wrong arguments or no picture found, 130 interrupted.`;
+
+/** Adds `detect`. Its action rejects with the signal's reason, or with the YoloError that keeps it from starting. */
+export function addDetectCommand(program: Command, signal: AbortSignal): void {
+  program
+    .command('detect')
+    .summary('find the objects in pictures')
+    .description('Finds the objects in pictures and prints a table of their boxes, in pixels of each picture.')
+    .argument('<pictures...>', 'files, folders, patterns, or - for one encoded picture on stdin')
+    .option('--model <file>', 'ONNX model (default: a small COCO detector of 80 classes, fetched once)')
+    .option('--save <folder>', 'write copies of the pictures there, with the boxes drawn')
+    .addOption(new Option('--json', 'print one JSON array, a line for each picture').conflicts('coco'))
+    .option('--coco', 'print one JSON array of COCO results; image_id is the number that a file is named by')
+    .option('--confidence <n>', 'keep boxes above it, 0..1 (default: 0.25)', fraction)
+    .option('--iou <n>', "of boxes that overlap by more, keep the best, 0..1 (default: the model family's)", fraction)
+    .option('--classes <list>', 'keep these classes only, names or numbers: person,dog or 0,16', classList)
+    .option('--max-detections <n>', 'most boxes of a picture, best first (default: 300)', count)
+    .option('--device <name>', 'auto or cpu', 'auto')
+    .option('--lanes <n>', 'pictures in the model at once (default: 1)', count)
+    .option(
+      '--threads <n>',
+      'CPU threads of a lane (default: the processors, at most 8, shared among the lanes)',
+      count,
+    )
+    .option(
+      '--image-size <n>',
+      "640 or 640x480, for a model that leaves it open (default: the model's, else 640)",
+      size,
+    )
+    .option('-q, --quiet', 'print no progress and no remarks, errors only')
+    .addHelpText('after', EXAMPLES)
+    .action((pictures: string[], options: Options) => detect(pictures, options, signal));
+}
+
+async function detect(args: readonly string[], options: Options, signal: AbortSignal): Promise<void> {
+  const remark = (text: string) => {
+    if (!options.quiet) console.error(printable(text));
+  };
+  const { pictures, problems } = await findPictures(args, signal);
+  for (const problem of problems) console.error(`error: ${printable(problem)}`);
+  const saved = options.save === undefined ? [] : await savedPaths(options.save, pictures);
+
+  const lanes = options.lanes ?? 1;
+  const detector = await Detector.create({
+    model: options.model,
+    device: options.device,
+    lanes,
+    threads: options.threads,
+    confidenceThreshold: options.confidence,
+    iouThreshold: options.iou,
+    classes: options.classes,
+    maxDetections: options.maxDetections,
+    imageSize: options.imageSize,
+    allowDownload: true,
+    onProgress: ({ message }) => remark(message),
+    signal,
+  });
+  try {
+    const { model, device, fallbackReason } = detector;
+    remark(`${model.name} on ${device}${fallbackReason === undefined ? '' : ` (${fallbackReason})`}`);
+    const report = options.json ? jsonReport() : options.coco ? cocoReport(pictures) : tableReport();
+    if (report.remark !== undefined) remark(report.remark);
+    const failed = problems.length + (await detectAll(pictures, saved, report, options, detector, signal));
+    if (failed > 0) console.error(`${failed} of ${plural(pictures.length + problems.length, 'picture')} failed`);
+    process.exitCode = failed === 0 ? ExitCode.OK : ExitCode.FAILED;
+  } finally {
+    await detector.close();
+  }
+}
+
+/** Prints results and errors in the order of the pictures; gives the number of pictures that failed. */
+async function detectAll(
+  pictures: readonly Picture[],
+  saved: readonly string[],
+  report: Report,
+  options: Options,
+  detector: Detector,
+  signal: AbortSignal,
+): Promise<number> {
+  const work = async (picture: Picture, index: number): Promise<Outcome> => {
+    try {
+      const { input } = picture;
+      const detections = await detector.detect(input, { signal });
+      const path = saved[index];
+      if (path !== undefined) await detections.annotate(path, { image: input });
+      return { picture, detections, saved: path };
+    } catch (error) {
+      signal.throwIfAborted();
+      return { picture, problem: error instanceof Error ? error.message : String(error) };
+    }
+  };
+  const hasBar = process.stderr.isTTY && pictures.length > 1 && !options.quiet;
+  const progress = hasBar ? progressBar(pictures.length) : noProgress;
+  let failed = 0;
+  try {
+    await write(report.begin, signal);
+    for await (const outcome of inOrder(pictures, (options.lanes ?? 1) + 1, work)) {
+      progress.advance();
+      if ('problem' in outcome) {
+        failed++;
+        progress.aside(() => console.error(printable(`error: ${outcome.picture.name}: ${outcome.problem}`)));
+      } else {
+        const text = report.picture(outcome.picture, outcome.detections, outcome.saved);
+        await progress.aside(() => write(text, signal));
+      }
+    }
+  } finally {
+    progress.end();
+  }
+  await write(report.end(), signal);
+  return failed;
+}
+
+/** Waits until it is written: the reader of stdout may be slower than the model. A failure comes as the signal's reason. */
+async function write(text: string, signal: AbortSignal): Promise<void> {
+  await new Promise<void>((resolve) => process.stdout.write(text, () => resolve()));
+  signal.throwIfAborted();
+}
+
+function fraction(text: string): number {
+  const value = numberOf(text);
+  if (!(value >= 0 && value <= 1)) throw new InvalidArgumentError('Expected a number in 0..1.');
+  return value;
+}
+
+function count(text: string): number {
+  const value = numberOf(text);
+  if (!Number.isSafeInteger(value) || value < 1) throw new InvalidArgumentError('Expected a whole number from 1 on.');
+  return value;
+}
+
+function size(text: string): number | [number, number] {
+  const [, width, height] = /^(\d+)(?:x(\d+))?$/.exec(text) ?? [];
+  if (width === undefined) throw new InvalidArgumentError('Expected pixels, as 640 or 640x480 (width x height).');
+  return height === undefined ? count(width) : [count(width), count(height)];
+}
+
+function classList(text: string, before: readonly (string | number)[] = []): (string | number)[] {
+  const classes = text.split(',').map((name) => name.trim());
+  if (classes.includes('')) throw new InvalidArgumentError('Expected names or numbers with commas between them.');
+  return [...before, ...classes.map((name) => (/^\d+$/.test(name) ? Number(name) : name))];
+}
+
+/** NaN for what JavaScript would take for a number but people would not: '', ' ', '0x10'. */
+function numberOf(text: string): number {
+  return /^\d*\.?\d+(e-?\d+)?$/i.test(text) ? Number(text) : Number.NaN;
+}

@@ -1,0 +1,96 @@
+import { parse } from 'node:path';
+import Table from 'cli-table3';
+import type { Detections } from '../index.js';
+import type { Picture } from './pictures.js';
+import { printable } from './printable.js';
+
+/** What goes to stdout, piece by piece, so that the results of many pictures are never all in memory. */
+export interface Report {
+  /** Something to know about the results, for stderr. */
+  readonly remark?: string;
+  readonly begin: string;
+  /** Called in the order of the pictures, for those that did not fail; `saved` is the path of the annotated copy. */
+  picture(picture: Picture, detections: Detections, saved: string | undefined): string;
+  end(): string;
+}
+
+/** For people: a table a picture, and a line of counts. */
+export function tableReport(): Report {
+  const counts = new Map<string, number>();
+  let pictures = 0;
+  return {
+    begin: '',
+    picture({ name }, detections, saved) {
+      pictures++;
+      for (const { label } of detections) counts.set(label, (counts.get(label) ?? 0) + 1);
+      const { width, height } = detections.image;
+      const kept = saved === undefined ? '' : `, drawn in ${printable(saved)}`;
+      const heading = `${printable(name)} (${width}×${height}): ${plural(detections.length, 'object')}${kept}\n`;
+      return detections.length === 0 ? heading : `${heading}${table(detections)}\n`;
+    },
+    end() {
+      const all = [...counts].sort(([, a], [, b]) => b - a);
+      const total = all.reduce((sum, [, count]) => sum + count, 0);
+      const each = all.map(([label, count]) => `${count} ${printable(label)}`).join(', ');
+      return `${plural(pictures, 'picture')}, ${plural(total, 'object')}${each && `: ${each}`}\n`;
+    },
+  };
+}
+
+function table(detections: Detections): string {
+  const rows = new Table({
+    head: ['label', 'confidence', 'x1', 'y1', 'x2', 'y2'],
+    colAligns: ['left', 'right', 'right', 'right', 'right', 'right'],
+    style: { head: [], border: [], compact: true },
+  });
+  for (const { label, confidence, xyxy } of detections)
+    rows.push([printable(label), confidence.toFixed(3), ...xyxy.map((side) => side.toFixed(1))]);
+  return rows.toString();
+}
+
+/** For programs: one JSON array, a line for each picture. */
+export function jsonReport(): Report {
+  return streamedArray(({ name }, detections, saved) => [
+    JSON.stringify({ file: name, ...detections.toJSON(), saved }),
+  ]);
+}
+
+/**
+ * For evaluators: one JSON array of COCO results, a line for each. A picture's id is the number that its file is named by,
+ * where all have one and no two the same; else its place in `pictures`, from 1 on.
+ */
+export function cocoReport(pictures: readonly Picture[]): Report {
+  const numbers = pictures.map(({ name }) => numberOf(parse(name).name));
+  const areIdsFromNames = !numbers.includes(undefined) && new Set(numbers).size === numbers.length;
+  const ids = new Map(pictures.map((picture, index) => [picture, areIdsFromNames ? numbers[index]! : index + 1]));
+  const report = streamedArray((picture, detections) =>
+    detections.toCocoResults({ imageId: ids.get(picture)! }).map((result) => JSON.stringify(result)),
+  );
+  const remark = 'Not every file is named by a number of its own: image_id is the place of the picture, from 1 on';
+  return areIdsFromNames ? report : { ...report, remark };
+}
+
+function numberOf(stem: string): number | undefined {
+  const number = /^\d+$/.test(stem) ? Number(stem) : Number.NaN;
+  return Number.isSafeInteger(number) ? number : undefined;
+}
+
+function streamedArray(lines: (...args: Parameters<Report['picture']>) => readonly string[]): Report {
+  let separator = '\n';
+  return {
+    begin: '[',
+    picture(...args) {
+      let text = '';
+      for (const line of lines(...args)) {
+        text += separator + line;
+        separator = ',\n';
+      }
+      return text;
+    },
+    end: () => '\n]\n',
+  };
+}
+
+export function plural(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}

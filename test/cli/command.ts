@@ -1,0 +1,59 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const cli = resolve(fileURLToPath(import.meta.url), '../../../dist/cli.js');
+
+export interface Outcome {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface CommandOptions {
+  readonly cwd: string;
+  readonly cacheFolder: string;
+  readonly stdin?: Uint8Array;
+  /** Called when the first output comes. */
+  readonly onOutput?: (child: ChildProcess) => void;
+}
+
+/** Runs the built command in a process of its own. */
+export function command(
+  args: readonly string[],
+  { cwd, cacheFolder, stdin, onOutput }: CommandOptions,
+): Promise<Outcome> {
+  return new Promise((done, fail) => {
+    const env = { ...process.env, MIGRAPHX_YOLO_CACHE: cacheFolder };
+    const child = spawn(process.execPath, [cli, ...args], { cwd, env });
+    let stdout = '';
+    let stderr = '';
+    child.stdout.setEncoding('utf8').on('data', (text) => {
+      if (stdout === '') onOutput?.(child);
+      stdout += text;
+    });
+    child.stderr.setEncoding('utf8').on('data', (text) => {
+      stderr += text;
+    });
+    child.stdin.on('error', () => {}).end(stdin);
+    child.on('error', fail).on('close', (code) => done({ code, stdout, stderr }));
+  });
+}
+
+/** The same on a terminal, where util-linux's `script` makes one; what the terminal shows comes as `stdout`. */
+export function commandOnTerminal(args: readonly string[], { cwd, cacheFolder }: CommandOptions): Promise<Outcome> {
+  return new Promise((done, fail) => {
+    const env = { ...process.env, MIGRAPHX_YOLO_CACHE: cacheFolder, COLUMNS: '100' };
+    const line = [process.execPath, cli, ...args].map((word) => `'${word}'`).join(' ');
+    const child = spawn('script', ['-qec', line, join(cwd, 'typescript')], {
+      cwd,
+      env,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    let stdout = '';
+    child.stdout.setEncoding('utf8').on('data', (text) => {
+      stdout += text;
+    });
+    child.on('error', fail).on('close', (code) => done({ code, stdout, stderr: '' }));
+  });
+}

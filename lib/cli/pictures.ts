@@ -1,5 +1,5 @@
 import { readdir, stat } from 'node:fs/promises';
-import { extname, join, resolve } from 'node:path';
+import { extname, isAbsolute, join, resolve } from 'node:path';
 import { addAbortSignal } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { glob, isDynamicPattern } from 'tinyglobby';
@@ -65,7 +65,13 @@ async function expand(arg: string, signal: AbortSignal): Promise<readonly string
   const isWindows = process.platform === 'win32';
   const pattern = isWindows ? arg.replaceAll('\\', '/') : arg;
   if (!isDynamicPattern(pattern)) return `${arg}: there is no such file or folder`;
-  const paths = await glob(pattern, { expandDirectories: false, caseSensitiveMatch: !isWindows, signal });
+  const paths = await glob(pattern, {
+    expandDirectories: false,
+    caseSensitiveMatch: !isWindows,
+    // Found files are named as the pattern is.
+    absolute: isAbsolute(pattern),
+    signal,
+  });
   return paths.length > 0 ? paths.sort(byName) : `${arg}: no file matches this pattern`;
 }
 

@@ -14,14 +14,14 @@ export interface CommandOptions {
   readonly cwd: string;
   readonly cacheFolder: string;
   readonly stdin?: Uint8Array;
-  /** Called when the first output comes. */
-  readonly onOutput?: (child: ChildProcess) => void;
+  /** Called once, when the first picture's results come. */
+  readonly onResult?: (child: ChildProcess) => void;
 }
 
 /** Runs the built command in a process of its own. */
 export function command(
   args: readonly string[],
-  { cwd, cacheFolder, stdin, onOutput }: CommandOptions,
+  { cwd, cacheFolder, stdin, onResult }: CommandOptions,
 ): Promise<Outcome> {
   return new Promise((done, fail) => {
     const env = { ...process.env, MIGRAPHX_YOLO_CACHE: cacheFolder };
@@ -29,8 +29,9 @@ export function command(
     let stdout = '';
     let stderr = '';
     child.stdout.setEncoding('utf8').on('data', (text) => {
-      if (stdout === '') onOutput?.(child);
+      const isFirst = !stdout.includes('\n');
       stdout += text;
+      if (isFirst && stdout.includes('\n')) onResult?.(child);
     });
     child.stderr.setEncoding('utf8').on('data', (text) => {
       stderr += text;

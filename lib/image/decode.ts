@@ -1,0 +1,117 @@
+import { readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import type { Sharp, SharpOptions } from 'sharp';
+import { YoloError } from '../errors.js';
+import type { ImageInput, RgbImage } from '../types.js';
+import { refusedKind } from './file-kind.js';
+import { assertImageInput, describeInput, isRawImageShaped } from './input.js';
+import { toRgb } from './pixels.js';
+
+export { assertImageInput, describeInput } from './input.js';
+
+/** 100 megapixels. */
+const DEFAULT_LIMIT_INPUT_PIXELS = 100_000_000;
+
+export interface DecodeOptions {
+  /** The most pixels, before anything is decoded. Defaults to 100,000,000. */
+  limitInputPixels?: number;
+}
+
+/**
+ * A picture as the model's part of this library takes it: upright (EXIF orientation applied), RGB, 8 bits, at full size.
+ * One rule for every kind of input: gray becomes RGB, alpha is composited over level 114, 16 bits become 8, RGB and gray
+ * ignore a colour profile, CMYK is converted by its own, of an animation the first frame counts. Your data are read,
+ * never changed; pixels of three channels are passed on without a copy.
+ * @throws ERR_YOLO_INVALID_ARGUMENT for what is no picture, ERR_YOLO_IMAGE_DECODE for one that cannot be read.
+ */
+export async function decodeImage(input: ImageInput, options: DecodeOptions = {}): Promise<RgbImage> {
+  assertImageInput(input);
+  const limit = options.limitInputPixels ?? DEFAULT_LIMIT_INPUT_PIXELS;
+  if (isRawImageShaped(input)) {
+    const { data, width, height, channels } = input;
+    if (width * height > limit) throw tooLarge(describeInput(input), width, height, limit);
+    return toRgb(new Uint8Array(data.buffer, data.byteOffset, data.length), width, height, channels);
+  }
+  const name = describeInput(input);
+  return decodeBytes(await bytesOf(input), name, limit);
+}
+
+async function bytesOf(input: Exclude<ImageInput, { data: unknown }>): Promise<Uint8Array> {
+  if (typeof input === 'string' || input instanceof URL) return readPicture(input);
+  if (input instanceof ArrayBuffer) return new Uint8Array(input);
+  if (input instanceof Blob) return new Uint8Array(await input.arrayBuffer());
+  // Another thread could write into shared memory while it is decoded, and the decoder does not take it.
+  return input.buffer instanceof SharedArrayBuffer ? Uint8Array.from(input) : input;
+}
+
+async function readPicture(input: string | URL): Promise<Uint8Array> {
+  const text = String(input);
+  try {
+    return await readFile(text.startsWith('file:') ? fileURLToPath(text) : text);
+  } catch (cause) {
+    const { code, message } = cause as NodeJS.ErrnoException;
+    const reason =
+      code === 'ENOENT'
+        ? 'there is no such file (ENOENT)'
+        : code === 'EISDIR'
+          ? 'it is a folder (EISDIR); name the pictures in it'
+          : message;
+    throw undecodable(`Cannot read the picture ${text}: ${reason}`, { path: text, code }, cause);
+  }
+}
+
+async function decodeBytes(bytes: Uint8Array, name: string, limit: number): Promise<RgbImage> {
+  if (bytes.length === 0) throw undecodable(`${name} is empty (0 bytes)`, { bytes: 0 });
+  const refused = refusedKind(bytes);
+  if (refused !== undefined)
+    throw undecodable(`${name} is ${refused.format}, which is not read: ${refused.remedy}`, { format: refused.format });
+  const sharp = await loadSharp();
+  const options: SharpOptions = { ignoreIcc: true, limitInputPixels: false, failOn: 'error' };
+  try {
+    const { width, height, space, pageHeight = height } = await sharp(bytes, options).metadata();
+    if (width * pageHeight > limit) throw tooLarge(name, width, pageHeight, limit);
+    const { data, info } = await sharp(bytes, { ...options, ignoreIcc: space !== 'cmyk' })
+      .autoOrient()
+      .toColourspace('srgb')
+      .raw({ depth: 'uchar' })
+      .toBuffer({ resolveWithObject: true });
+    return toRgb(data, info.width, info.height, info.channels);
+  } catch (error) {
+    if (YoloError.is(error)) throw error;
+    throw explain(error as Error, bytes, name);
+  }
+}
+
+function explain(cause: Error, bytes: Uint8Array, name: string): YoloError {
+  const [reason] = cause.message.split('\n', 1);
+  const leading = Buffer.from(bytes.subarray(0, 8)).toString('hex');
+  return undecodable(
+    `${name} cannot be decoded (${bytes.length} bytes that begin with ${leading}): ${reason}. ` +
+      'It is damaged, cut short, or of a format other than JPEG, PNG, WebP, GIF, AVIF and TIFF: copy it again, or convert it',
+    { bytes: bytes.length },
+    cause,
+  );
+}
+
+async function loadSharp(): Promise<(input: Uint8Array, options: SharpOptions) => Sharp> {
+  try {
+    return (await import('sharp')).default;
+  } catch (cause) {
+    throw new YoloError(
+      'ERR_YOLO_BINDING_NOT_FOUND',
+      `The package sharp, which decodes pictures, cannot be loaded: ${(cause as Error).message}. Install it for this platform: npm i sharp`,
+      { phase: 'load', detail: { package: 'sharp' }, cause },
+    );
+  }
+}
+
+function tooLarge(name: string, width: number, height: number, limit: number): YoloError {
+  return undecodable(
+    `${name} has ${width}×${height} pixels, more than limitInputPixels (${limit}); make it smaller, or raise the limit`,
+    { width, height, limitInputPixels: limit },
+  );
+}
+
+function undecodable(message: string, detail: Record<string, unknown>, cause?: unknown): YoloError {
+  return new YoloError('ERR_YOLO_IMAGE_DECODE', message, { phase: 'decode', detail, cause });
+}

@@ -1,0 +1,97 @@
+import { gunzipSync } from 'node:zlib';
+
+/** Bytes at the start of a file that are enough to tell what it is. */
+const LEADING_BYTES = 4096;
+
+/** A file that is not decoded: what it is, and what its owner can do. */
+export interface RefusedKind {
+  readonly format: string;
+  readonly remedy: string;
+}
+
+const CONVERT = 'convert it to JPEG, PNG, WebP, AVIF or TIFF';
+
+const SIGNATURES: readonly (readonly [format: string, offset: number, signature: string])[] = [
+  ['BMP', 0, 'BM'],
+  ['JPEG 2000', 4, 'jP  '],
+  ['JPEG 2000', 0, '\xff\x4f\xff\x51'],
+  ['JPEG XL', 0, '\xff\x0a'],
+  ['JPEG XL', 4, 'JXL '],
+  ['PDF', 0, '%PDF'],
+  ['Windows icon', 0, '\0\0\x01\0'],
+  ['Photoshop', 0, '8BPS'],
+  ['HEIC', 4, 'ftyphei'],
+  ['HEIC', 4, 'ftyphev'],
+  ['HEIF', 4, 'ftypmif1'],
+  ['HEIF', 4, 'ftypmsf1'],
+  ['AVIF sequence', 4, 'ftypavis'],
+  ['MP4 or QuickTime video', 4, 'ftyp'],
+  ['Matroska or WebM video', 0, '\x1a\x45\xdf\xa3'],
+  ['ZIP', 0, 'PK\x03\x04'],
+];
+
+/**
+ * Says what a file is when it is known not to be read: SVG, which is refused on purpose, and formats that the prebuilt decoder lacks.
+ * Undefined for all others. Looks at the leading bytes only, never at a name.
+ */
+export function refusedKind(bytes: Uint8Array): RefusedKind | undefined {
+  const leading = bytes.subarray(0, LEADING_BYTES);
+  const isGzip = leading[0] === 0x1f && leading[1] === 0x8b;
+  const text = asText(isGzip ? inflated(bytes) : leading);
+  if (isSvg(text)) return { format: 'SVG', remedy: 'it is a drawing, not a picture; draw it to PNG first' };
+  if (isGzip) return { format: 'gzip', remedy: 'unpack it first' };
+  const latin1 = Buffer.from(leading.subarray(0, 16)).toString('latin1');
+  // AVIF, too, is an ISO file with brands; its still pictures are read.
+  if (latin1.startsWith('ftypavif', 4) || isAvifCompatible(leading)) return undefined;
+  const known = SIGNATURES.find(([, offset, signature]) => latin1.startsWith(signature, offset));
+  if (known !== undefined) return { format: known[0], remedy: CONVERT };
+  if (/^\s*<(!doctype html|html|head|body)/i.test(text))
+    return { format: 'HTML', remedy: 'a web page was saved in place of the picture; download the picture itself' };
+  if (/^\s*[{[]\s*["{[]/.test(text)) return { format: 'JSON', remedy: 'pass a picture' };
+  return undefined;
+}
+
+/** Text up to its first element decides: an XML prologue, comments and a doctype may come before `<svg`, in UTF-8 or UTF-16. */
+function isSvg(text: string): boolean {
+  let rest = text;
+  for (;;) {
+    rest = rest.replace(/^[\s\uFEFF\0]+/, '');
+    const skipped = /^(<\?[\s\S]*?\?>|<!--[\s\S]*?-->|<!doctype[^[>]*(\[[\s\S]*?\]\s*)?>)/i.exec(rest);
+    if (skipped === null) break;
+    rest = rest.slice(skipped[0].length);
+  }
+  // What is cut off in a prologue that begins as SVG does is treated as one.
+  return /^<([a-z_][\w.-]*:)?svg[\s>/]/i.test(rest) || (/^<[?!]/.test(rest) && /svg/i.test(text));
+}
+
+function asText(bytes: Uint8Array): string {
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+  const [first, second] = buffer;
+  const isLittle = (first === 0xff && second === 0xfe) || (first === 0x3c && second === 0);
+  const isBig = (first === 0xfe && second === 0xff) || (first === 0 && second === 0x3c);
+  if (isLittle) return buffer.toString('utf16le');
+  if (isBig)
+    return Buffer.from(buffer.subarray(0, buffer.length & ~1))
+      .swap16()
+      .toString('utf16le');
+  return buffer.toString('utf8');
+}
+
+function inflated(bytes: Uint8Array): Uint8Array {
+  try {
+    return gunzipSync(bytes.subarray(0, 1 << 20), { maxOutputLength: 1 << 20, finishFlush: 2 }).subarray(
+      0,
+      LEADING_BYTES,
+    );
+  } catch {
+    return new Uint8Array(0);
+  }
+}
+
+/** Whether an ISO file's list of brands has AVIF's, whatever its first brand is. */
+function isAvifCompatible(leading: Uint8Array): boolean {
+  const text = Buffer.from(leading.subarray(0, 64)).toString('latin1');
+  if (!text.startsWith('ftyp', 4) || text.startsWith('avis', 8)) return false;
+  const length = Math.min(64, (leading[2]! << 8) | leading[3]!);
+  return text.slice(16, length).includes('avif');
+}

@@ -1,0 +1,79 @@
+import { YoloError } from '../errors.js';
+import type { ImageInput, RawImage } from '../types.js';
+
+/** A picture as messages name it: `street.jpg`, `Buffer of 1234 bytes`, `RawImage 640×480×3`. Never its contents. */
+export function describeInput(input: unknown): string {
+  if (typeof input === 'string') return input.length > 200 ? `${input.slice(0, 197)}...` : input;
+  if (input instanceof URL) return input.href;
+  if (input instanceof Blob) return `Blob of ${input.size} bytes`;
+  if (ArrayBuffer.isView(input) || input instanceof ArrayBuffer)
+    return `${input.constructor.name} of ${input.byteLength} bytes`;
+  if (isRawImageShaped(input)) return `RawImage ${input.width}×${input.height}×${input.channels}`;
+  if (typeof input === 'object' && input !== null)
+    return `an object with the keys ${Object.keys(input).join(', ') || '(none)'}`;
+  return `${String(input)} (${typeof input})`;
+}
+
+/**
+ * Checks what can be checked without reading anything.
+ * @throws ERR_YOLO_INVALID_ARGUMENT for what is no picture: another type, a URL that is not `file:`, pixels of the wrong length.
+ */
+export function assertImageInput(input: unknown): asserts input is ImageInput {
+  if (typeof input === 'string' || input instanceof URL) {
+    assertLocal(input);
+  } else if (isRawImageShaped(input)) {
+    assertRawImage(input);
+  } else if (!(input instanceof Uint8Array || input instanceof ArrayBuffer || input instanceof Blob)) {
+    throw refuse(
+      `Expected a picture (a path, a file: URL, encoded bytes, or { data, width, height, channels }) but received ${describeInput(input)}`,
+      input,
+    );
+  }
+}
+
+/** Whether it means to be pixels in memory; whether it is right is another question. */
+export function isRawImageShaped(input: unknown): input is RawImage {
+  return typeof input === 'object' && input !== null && !ArrayBuffer.isView(input) && 'data' in input;
+}
+
+function assertLocal(input: string | URL): void {
+  const text = String(input);
+  if (text === '') throw refuse('Expected the path of a picture but received an empty string', input);
+  // Two letters at least before the colon: C: is a Windows drive.
+  const scheme = /^([a-z][a-z0-9+.-]+):/i.exec(text)?.[1]?.toLowerCase();
+  if (scheme === undefined || scheme === 'file') return;
+  if (input instanceof URL || /^(https?|ftp|data|blob):/i.test(text)) {
+    const shown = text.length > 80 ? `${text.slice(0, 77)}...` : text;
+    throw refuse(`Pictures are not fetched from ${scheme}: URLs; fetch ${shown} yourself and pass the bytes`, shown);
+  }
+}
+
+function assertRawImage({ data, width, height, channels }: RawImage): void {
+  for (const [name, side] of [['width', width] as const, ['height', height] as const]) {
+    if (!Number.isSafeInteger(side) || side < 1)
+      throw refuse(
+        `Expected ${name} of the pixels to be a whole number of at least 1 but received ${String(side)}`,
+        side,
+      );
+  }
+  if (![1, 2, 3, 4].includes(channels))
+    throw refuse(
+      `Expected channels of the pixels to be 1 (gray), 2 (gray, alpha), 3 (RGB) or 4 (RGBA) but received ${String(channels)}`,
+      channels,
+    );
+  if (!(data instanceof Uint8Array || data instanceof Uint8ClampedArray))
+    throw refuse(
+      `Expected data of the pixels to be a Uint8Array of 8-bit levels but received ${describeInput(data)}`,
+      undefined,
+    );
+  const length = width * height * channels;
+  if (data.length !== length)
+    throw refuse(
+      `Expected ${length} bytes of pixels for ${width}×${height}×${channels} but received ${data.length}; rows must follow each other without gaps`,
+      data.length,
+    );
+}
+
+function refuse(message: string, value: unknown): YoloError {
+  return new YoloError('ERR_YOLO_INVALID_ARGUMENT', message, { phase: 'validate', detail: { option: 'image', value } });
+}

@@ -38,7 +38,7 @@ describe('detect()', () => {
   it('finds the people and the aeroplane of a photo, best first, in its own pixels', async () => {
     const found = await detector.detect(PHOTO);
     expect(found.image).toEqual({ width: photo.width, height: photo.height });
-    expect(new Set(boxes(found).map(({ label }) => label))).toEqual(new Set(['person', 'airplane']));
+    expect(boxes(found).map(({ label }) => label)).toEqual(expect.arrayContaining(['person', 'airplane']));
     const confidences = boxes(found).map(({ confidence }) => confidence);
     expect(confidences).toEqual([...confidences].sort((a, b) => b - a));
     for (const { xyxy, confidence, classId, label } of found) {
@@ -151,7 +151,8 @@ describe('detect()', () => {
     expect(planes.length).toBeGreaterThan(0);
     expect(boxes(await detector.detect(PHOTO, { classes: ['airplane'] }))).toEqual(planes);
     expect(boxes(await detector.detect(PHOTO, { classes: [planes[0]!.classId] }))).toEqual(planes);
-    expect(boxes(await detector.detect(PHOTO, { classes: ['airplane', 0] }))).toEqual(all);
+    const either = all.filter(({ label }) => label === 'airplane' || label === 'person');
+    expect(boxes(await detector.detect(PHOTO, { classes: ['airplane', 0] }))).toEqual(either);
     expect(boxes(await detector.detect(PHOTO, { classes: ['zebra'] }))).toEqual([]);
   });
 

@@ -174,6 +174,7 @@ describe('what an ONNX file says of itself', () => {
       [Uint8Array.of(0x08, 8, 0x0b), /wire type 3/],
       [Uint8Array.from([8, ...new Array(11).fill(0xff)]), /more than 10 bytes/],
       [Uint8Array.from([...number(1, 8), ...number(2, 5)]), /a text is expected/],
+      [Uint8Array.from([...number(1, 8), 0x39, 1, 2, 3, 4, 5, 6, 7, 8]), /field 7 is no message/],
       [Uint8Array.from([...number(1, 8), ...number(7, 5)]), /field 7 is no message/],
       [Uint8Array.from(number(1, 8)), /no graph/],
       [Uint8Array.from(nested(7, [])), /no IR version/],
@@ -184,6 +185,10 @@ describe('what an ONNX file says of itself', () => {
       await expect(read(bytes)).rejects.toThrow(message);
       await expect(read(bytes)).rejects.toEqual(parseError);
     }
+    // A text longer than what is read at once.
+    const producer = 'x'.repeat(50_000);
+    const described = Uint8Array.from([...number(1, 8), ...text(2, producer), ...nested(7, [])]);
+    await expect(read(described)).resolves.toMatchObject({ producerName: producer });
     // Fixed-size values of fields that are not read are passed over.
     const passed = Uint8Array.from([...number(1, 8), 0x61, 1, 2, 3, 4, 5, 6, 7, 8, 0x65, 1, 2, 3, 4, ...nested(7, [])]);
     await expect(read(passed)).resolves.toMatchObject({ irVersion: 8 });

@@ -9,24 +9,24 @@ export function layoutOf(head: string, classCount: number, inputWidth = 32, inpu
   return { head, outputs: ['out'], classCount, inputWidth, inputHeight };
 }
 
-/** A signature of float outputs with these shapes, named out, out1 … */
+/** A signature of float outputs with these shapes, named out, out1 …, for pictures of 96 x 96. */
 export function signatureOf(
   shapes: readonly (readonly number[])[],
   more: Partial<ModelSignature> = {},
 ): ModelSignature {
   return {
-    inputs: [{ name: 'images', type: 'float32', dims: [1, 3, 32, 32] }],
+    inputs: [{ name: 'images', type: 'float32', dims: [1, 3, 96, 96] }],
     outputs: shapes.map((dims, i) => ({ name: i === 0 ? 'out' : `out${i}`, type: 'float32', dims })),
     metadata: {},
-    inputWidth: 32,
-    inputHeight: 32,
+    inputWidth: 96,
+    inputHeight: 96,
     inputLayout: 'nchw',
     inputType: 'float32',
     ...more,
   };
 }
 
-/** Cells of strides 8, 16, 32 at 32 x 32. */
+/** Cells of strides 8, 16, 32 at 32 x 32, where `layoutOf` has its input. */
 export const CELLS = 16 + 4 + 1;
 
 /** [rows, columns] as [columns, rows]. */

@@ -69,8 +69,15 @@ function undecodedContradiction(outputs: HeadOutputs, layout: HeadLayout): strin
   const matrix = objectnessRows(outputs, layout);
   return (
     objectnessContradiction(matrix) ??
+    logarithmsContradiction(matrix) ??
     centresContradiction(matrix, stridesOf(outputs, layout, matrix.rows, 1), layout, (value) => value)
   );
+}
+
+/** Of all cells some see less than a stride; where none does, these are sizes as fractions of the input. */
+function logarithmsContradiction({ data, rows, columns }: Matrix): string | undefined {
+  for (let at = 0; at < rows * columns; at += columns) if (data[at + 2] < 0 || data[at + 3] < 0) return undefined;
+  return 'no box is smaller than its cell, so sizes are no logarithms';
 }
 
 function decodedContradiction(outputs: HeadOutputs, layout: HeadLayout): string | undefined {

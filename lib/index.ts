@@ -2,10 +2,14 @@ export type { HeadLayout } from './core/heads/head.js';
 export type { InputFormat } from './core/input-format.js';
 export type { Letterbox, LetterboxOptions } from './core/letterbox.js';
 export {
+  type AnnotateOptions,
+  type CocoOptions,
   type CocoResult,
   type Detection,
   type DetectionColumns,
   Detections,
+  type DetectionsContext,
+  type DetectionsJson,
 } from './detections.js';
 export { Detector, type DetectorStats, type Results } from './detector.js';
 export { YoloError, type YoloErrorCode, type YoloErrorOptions, type YoloErrorPhase } from './errors.js';
@@ -20,4 +24,4 @@ export type {
   InputFormatOptions,
 } from './options.js';
 export type { Postprocessor, PostprocessorImage } from './postprocessor.js';
-export type { ImageInput, RawImage, RgbImage, Tensor, TensorInfo, TensorType } from './types.js';
+export type { DetectionTimings, ImageInput, RawImage, RgbImage, Tensor, TensorInfo, TensorType } from './types.js';

@@ -40,3 +40,16 @@ export interface Tensor {
   readonly dims: readonly number[];
   readonly data: Float32Array | Float64Array | Uint16Array | Uint8Array | Int8Array | Int32Array | BigInt64Array;
 }
+
+/** Where the time of a detection went, in milliseconds. */
+export interface DetectionTimings {
+  /** Waiting: for its turn to be decoded, and then for a lane. */
+  readonly queueMs: number;
+  readonly decodeMs: number;
+  readonly letterboxMs: number;
+  /** The model alone; of a batch, the whole batch's. */
+  readonly inferenceMs: number;
+  readonly postprocessMs: number;
+  /** From the call to the result. */
+  readonly totalMs: number;
+}

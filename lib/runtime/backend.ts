@@ -1,7 +1,7 @@
 import type { HeadLayout } from '../core/heads/head.js';
 import type { InputFormat } from '../core/input-format.js';
 import type { Letterbox } from '../core/letterbox.js';
-import type { RgbImage, Tensor, TensorInfo } from '../types.js';
+import type { DetectionTimings, RgbImage, Tensor, TensorInfo } from '../types.js';
 
 /** Suppression and limits of one call. */
 export interface SuppressionPlan {
@@ -25,26 +25,13 @@ export interface LanePlan {
   readonly suppression: SuppressionPlan;
 }
 
-/** Milliseconds. */
-export interface LaneTimings {
-  /** Waiting: for its turn to be decoded, and then for a lane. */
-  readonly queueMs: number;
-  readonly decodeMs: number;
-  readonly letterboxMs: number;
-  /** `session.run` alone; of a batch, the whole batch's. */
-  readonly inferenceMs: number;
-  readonly postprocessMs: number;
-  /** From the call to the result. */
-  readonly totalMs: number;
-}
-
 export interface LaneResult {
   /** [n, 4] in the picture's own pixels, by falling confidence. Empty when raw outputs were asked for. */
   readonly xyxy: Float32Array;
   readonly confidence: Float32Array;
   readonly classId: Int32Array;
   readonly letterbox: Letterbox;
-  readonly timings: LaneTimings;
+  readonly timings: DetectionTimings;
   /** The raw outputs of this picture (batch dimension 1), in the graph's order, when the plan's head is null. */
   readonly outputs?: readonly Tensor[];
 }

@@ -1,0 +1,265 @@
+import { COCO_CATEGORY_IDS } from './coco-categories.js';
+import { YoloError } from './errors.js';
+import { COCO_LABELS } from './labels.js';
+import type { DetectionTimings, ImageInput } from './types.js';
+
+/** One object in a picture. */
+export interface Detection {
+  /** x1, y1, x2, y2 in pixels of the upright picture, from its top left corner. */
+  readonly xyxy: readonly [x1: number, y1: number, x2: number, y2: number];
+  /** 0..1 */
+  readonly confidence: number;
+  readonly classId: number;
+  readonly label: string;
+}
+
+/** Detections in columns, one row an object. */
+export interface DetectionColumns {
+  /** [n, 4], x1, y1, x2, y2 in pixels of the upright picture. */
+  readonly xyxy: Float32Array;
+  /** [n], 0..1 */
+  readonly confidence: Float32Array;
+  /** [n] */
+  readonly classId: Int32Array;
+}
+
+export interface DetectionsContext {
+  /** Class names in class order. */
+  readonly labels: readonly string[];
+  /** Size of the upright picture, in pixels. */
+  readonly image: { readonly width: number; readonly height: number };
+  readonly timings?: DetectionTimings;
+  /** The file that `annotate()` draws on. */
+  readonly source?: string | URL;
+}
+
+/** A row of a COCO results file. */
+export interface CocoResult {
+  image_id: number;
+  category_id: number;
+  /** x, y of the top left corner, width, height; two decimals. */
+  bbox: [x: number, y: number, width: number, height: number];
+  /** Five decimals. */
+  score: number;
+}
+
+export interface CocoOptions {
+  imageId: number;
+  /** Category id of each class, in class order. Defaults to COCO's for its 80 classes, else class id + 1. */
+  categoryIds?: readonly number[];
+}
+
+export interface DetectionsJson {
+  image: { width: number; height: number };
+  detections: { label: string; classId: number; confidence: number; xyxy: [number, number, number, number] }[];
+}
+
+export interface AnnotateOptions {
+  /** The picture to draw on. Defaults to the file that the detections came from. */
+  image?: ImageInput;
+}
+
+/**
+ * The objects of one picture, best first as `detect()` gives them. Kept in columns; iterating gives one object a row.
+ * Nothing here changes it: `filter` and `merge` make new ones, and exporters read only. The columns are its own memory, to be
+ * read.
+ */
+export class Detections implements Iterable<Detection>, DetectionColumns {
+  readonly xyxy: Float32Array;
+  readonly confidence: Float32Array;
+  readonly classId: Int32Array;
+  /** Class names in class order. */
+  readonly labels: readonly string[];
+  /** Size of the upright picture, in pixels. */
+  readonly image: { readonly width: number; readonly height: number };
+  /** Where the time went; undefined for detections that no model made. */
+  readonly timings: DetectionTimings | undefined;
+  /** The path or URL of the picture, where it came from one. */
+  readonly source: string | URL | undefined;
+
+  private constructor(columns: DetectionColumns, { labels, image, timings, source }: DetectionsContext) {
+    this.xyxy = columns.xyxy;
+    this.confidence = columns.confidence;
+    this.classId = columns.classId;
+    this.labels = labels;
+    this.image = image;
+    this.timings = timings;
+    this.source = source;
+  }
+
+  /**
+   * Makes detections of columns, which are taken over, not copied.
+   * @throws ERR_YOLO_INVALID_ARGUMENT for columns of different lengths, numbers that are not finite, classes without a label.
+   */
+  static from(columns: DetectionColumns, context: DetectionsContext): Detections {
+    const { xyxy, confidence, classId } = columns;
+    const { labels, image } = context;
+    if (!(xyxy instanceof Float32Array && confidence instanceof Float32Array && classId instanceof Int32Array))
+      throw invalid('Expected xyxy and confidence as Float32Array and classId as Int32Array', {});
+    const count = confidence.length;
+    if (xyxy.length !== 4 * count || classId.length !== count)
+      throw invalid(
+        `Expected 4 coordinates, 1 confidence and 1 class for each detection but received ${xyxy.length}, ${count} and ${classId.length}`,
+        { xyxy: xyxy.length, confidence: count, classId: classId.length },
+      );
+    if (!(image?.width > 0 && image.height > 0))
+      throw invalid(`Expected the picture's width and height but received ${image?.width} and ${image?.height}`, {});
+    for (let at = 0; at < xyxy.length; at++) {
+      if (!Number.isFinite(xyxy[at]))
+        throw invalid(`Detection ${at >> 2} has the coordinate ${xyxy[at]}`, { index: at >> 2 });
+    }
+    for (let index = 0; index < count; index++) {
+      if (!(confidence[index]! >= 0 && confidence[index]! <= 1))
+        throw invalid(`Detection ${index} has the confidence ${confidence[index]}, outside [0, 1]`, { index });
+      if (!(classId[index]! >= 0 && classId[index]! < labels.length))
+        throw invalid(`Detection ${index} has the class ${classId[index]}, but there are ${labels.length} labels`, {
+          index,
+        });
+    }
+    return new Detections(columns, context);
+  }
+
+  /**
+   * All detections of one picture, from several detectors or tiles of it, by falling confidence; of equal ones the earlier first.
+   * Overlapping boxes all stay: `nms` of `migraphx-yolo/core` suppresses them.
+   * @throws ERR_YOLO_INVALID_ARGUMENT for none, for pictures of different sizes, or for different labels.
+   */
+  static merge(parts: readonly Detections[]): Detections {
+    const [first] = parts;
+    if (first === undefined) throw invalid('Expected at least one Detections to merge but received none', {});
+    for (const { image, labels } of parts) {
+      if (image.width !== first.image.width || image.height !== first.image.height)
+        throw invalid(
+          `Detections of different pictures cannot be merged: ${first.image.width}×${first.image.height} and ${image.width}×${image.height}`,
+          {},
+        );
+      if (labels.length !== first.labels.length || labels.some((label, id) => label !== first.labels[id]))
+        throw invalid('Detections with different labels cannot be merged: one class id would mean two things', {});
+    }
+    const rows = parts.flatMap((part) =>
+      Array.from(part.confidence, (confidence, index) => ({ part, index, confidence })),
+    );
+    rows.sort((a, b) => b.confidence - a.confidence);
+    return first.#rows(rows);
+  }
+
+  get length(): number {
+    return this.confidence.length;
+  }
+
+  /** The detection at that place, from the end for a negative one; undefined where there is none. */
+  at(index: number): Detection | undefined {
+    const place = Math.trunc(index) + (index < 0 ? this.length : 0);
+    if (!(place >= 0 && place < this.length)) return undefined;
+    const [x1, y1, x2, y2] = this.xyxy.subarray(4 * place, 4 * place + 4) as unknown as [
+      number,
+      number,
+      number,
+      number,
+    ];
+    const classId = this.classId[place]!;
+    return { xyxy: [x1, y1, x2, y2], confidence: this.confidence[place]!, classId, label: this.labels[classId]! };
+  }
+
+  *[Symbol.iterator](): Generator<Detection, undefined> {
+    for (let index = 0; index < this.length; index++) yield this.at(index)!;
+  }
+
+  /** New detections of those for which `keep` is true, in their order. */
+  filter(keep: (detection: Detection, index: number) => boolean): Detections {
+    const rows: { part: Detections; index: number }[] = [];
+    for (let index = 0; index < this.length; index++) {
+      if (keep(this.at(index)!, index)) rows.push({ part: this, index });
+    }
+    return this.#rows(rows);
+  }
+
+  /** Plain numbers for JSON: coordinates with 2 decimals, confidences with 5. */
+  toJSON(): DetectionsJson {
+    const { width, height } = this.image;
+    return {
+      image: { width, height },
+      detections: Array.from(this, ({ label, classId, confidence, xyxy }) => ({
+        label,
+        classId,
+        confidence: rounded(confidence, 5),
+        xyxy: xyxy.map((side) => rounded(side, 2)) as [number, number, number, number],
+      })),
+    };
+  }
+
+  /**
+   * Rows of a COCO results file.
+   * @throws ERR_YOLO_INVALID_ARGUMENT when `categoryIds` has another length than there are classes.
+   */
+  toCocoResults({ imageId, categoryIds = categoryIdsOf(this.labels) }: CocoOptions): CocoResult[] {
+    if (!Number.isSafeInteger(imageId))
+      throw invalid(`Expected imageId to be a whole number but received ${String(imageId)}`, { imageId });
+    if (categoryIds.length !== this.labels.length)
+      throw invalid(
+        `Expected ${this.labels.length} category ids, one for each class, but received ${categoryIds.length}`,
+        {},
+      );
+    return Array.from(this, ({ xyxy: [x1, y1, x2, y2], classId, confidence }) => ({
+      image_id: imageId,
+      category_id: categoryIds[classId]!,
+      bbox: [rounded(x1, 2), rounded(y1, 2), rounded(x2 - x1, 2), rounded(y2 - y1, 2)],
+      score: rounded(confidence, 5),
+    }));
+  }
+
+  /**
+   * Draws boxes and labels on the picture: into a file of the format that its extension names (png, jpg, webp, avif, tiff), or,
+   * without a path, into the bytes of a PNG. The picture is read again from where it came; of pictures that came as bytes or pixels
+   * nothing is kept, so they are given once more as `image`.
+   * @throws YoloError (as a rejection): ERR_YOLO_INVALID_ARGUMENT for another extension, a picture that is missing or of
+   * another size; ERR_YOLO_IMAGE_DECODE.
+   */
+  annotate(path: string, options?: AnnotateOptions): Promise<void>;
+  annotate(path?: undefined, options?: AnnotateOptions): Promise<Buffer>;
+  async annotate(path?: string, options: AnnotateOptions = {}): Promise<Buffer | void> {
+    const picture = options.image ?? this.source;
+    if (picture === undefined)
+      throw invalid(
+        'These detections did not come from a file, and pixels are not kept: give the picture again, annotate(path, { image })',
+        {},
+      );
+    const { annotateFile, annotateToPng } = await import('./image/annotate.js');
+    return path === undefined ? annotateToPng(picture, this) : annotateFile(path, picture, this);
+  }
+
+  /** A table for console.log. */
+  [Symbol.for('nodejs.util.inspect.custom')](): string {
+    const rows = Array.from(
+      this,
+      ({ label, confidence, xyxy }) =>
+        `\n  ${label} ${confidence.toFixed(3)} [${xyxy.map((side) => side.toFixed(1)).join(', ')}]`,
+    );
+    return `Detections(${this.length}) of ${this.image.width}×${this.image.height} {${rows.join('')}${rows.length > 0 ? '\n' : ''}}`;
+  }
+
+  #rows(rows: readonly { part: Detections; index: number }[]): Detections {
+    const xyxy = new Float32Array(4 * rows.length);
+    const confidence = new Float32Array(rows.length);
+    const classId = new Int32Array(rows.length);
+    for (const [place, { part, index }] of rows.entries()) {
+      xyxy.set(part.xyxy.subarray(4 * index, 4 * index + 4), 4 * place);
+      confidence[place] = part.confidence[index]!;
+      classId[place] = part.classId[index]!;
+    }
+    return new Detections({ xyxy, confidence, classId }, this);
+  }
+}
+
+function categoryIdsOf(labels: readonly string[]): readonly number[] {
+  const isCoco = labels.length === COCO_LABELS.length && labels.every((label, id) => label === COCO_LABELS[id]);
+  return isCoco ? COCO_CATEGORY_IDS : labels.map((_, id) => id + 1);
+}
+
+function rounded(value: number, decimals: number): number {
+  return Number(value.toFixed(decimals));
+}
+
+function invalid(message: string, detail: Record<string, unknown>): YoloError {
+  return new YoloError('ERR_YOLO_INVALID_ARGUMENT', message, { phase: 'validate', detail });
+}

@@ -93,7 +93,7 @@ function explain(cause: Error, bytes: Uint8Array, name: string): YoloError {
   );
 }
 
-async function loadSharp(): Promise<(input: Uint8Array, options: SharpOptions) => Sharp> {
+export async function loadSharp(): Promise<(input: Uint8Array, options: SharpOptions) => Sharp> {
   try {
     return (await import('sharp')).default;
   } catch (cause) {

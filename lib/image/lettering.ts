@@ -1,0 +1,63 @@
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { type Font, parse } from 'opentype.js';
+
+// One face in several files, each with some of the scripts: Latin first, the others read when a text needs them.
+const SUBSETS = ['latin', 'latin-ext', 'cyrillic', 'cyrillic-ext', 'greek', 'vietnamese', 'hebrew', 'symbols', 'math'];
+
+const fonts = new Map<string, Font>();
+
+/** The outlines of a text. */
+export interface Lettering {
+  /** SVG path data, baseline at y = 0, beginning at x = 0. */
+  readonly path: string;
+  /** In pixels. */
+  readonly width: number;
+}
+
+/**
+ * Letters as outlines: text in an SVG would be drawn with the machine's own fonts, of which a container has none.
+ * A character that the font lacks becomes a hollow box.
+ * @param size of the letters (em), in pixels.
+ */
+export function lettering(text: string, size: number): Lettering {
+  let width = 0;
+  let path = '';
+  for (const character of text) {
+    const font = fontWith(character);
+    if (font === undefined) {
+      path += hollowBox(width, size);
+      width += 0.7 * size;
+      continue;
+    }
+    const glyph = font.charToGlyph(character);
+    path += glyph.getPath(width, 0, size).toPathData(2);
+    width += ((glyph.advanceWidth ?? 0) * size) / font.unitsPerEm;
+  }
+  return { path, width };
+}
+
+function fontWith(character: string): Font | undefined {
+  for (const subset of SUBSETS) {
+    const font = load(subset);
+    if (font.charToGlyphIndex(character) > 0) return font;
+  }
+  return undefined;
+}
+
+function load(subset: string): Font {
+  const known = fonts.get(subset);
+  if (known !== undefined) return known;
+  const path = createRequire(import.meta.url).resolve(
+    `@fontsource/open-sans/files/open-sans-${subset}-600-normal.woff`,
+  );
+  const { buffer, byteOffset, byteLength } = readFileSync(path);
+  const font = parse(buffer.slice(byteOffset, byteOffset + byteLength));
+  fonts.set(subset, font);
+  return font;
+}
+
+function hollowBox(x: number, size: number): string {
+  const [left, right, top, line] = [x + 0.1 * size, x + 0.6 * size, -0.7 * size, 0.06 * size];
+  return `M${left} 0H${right}V${top}H${left}ZM${left + line} ${-line}V${top + line}H${right - line}V${-line}Z`;
+}

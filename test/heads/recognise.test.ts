@@ -173,6 +173,10 @@ describe('shapes', () => {
   it('tell [1, 6, N] of two classes from rows [1, N, 6] of finished boxes, in pixels by their corners', async () => {
     const columns = model({ encode: anchorFree(2), divisor: 255 });
     expect((await columns.recognise()).layout).toMatchObject({ head: 'anchor-free', classCount: 2 });
+    const single = model({ encode: anchorFree(1) });
+    expect((await single.recognise()).evidence[0]).toBe(
+      'out [1, 5, 189] is the cells of strides 8, 16, 32 by box, 1 class',
+    );
     const rows = model({ encode: endToEnd, divisor: 255 });
     const found = await rows.recognise();
     expect(found.layout).toMatchObject({ head: 'end-to-end', classCount: 80 });

@@ -1,10 +1,10 @@
 import type { Candidates } from '../candidates.js';
 import { pushCxcywh } from './boxes.js';
-import { stridesFor } from './cells.js';
 import { ULTRALYTICS } from './families.js';
 import type { Head, HeadLayout, HeadOutputs, HeadReading, ModelSignature } from './head.js';
 import { sizesContradiction } from './objectness-rows.js';
 import { type Matrix, matrixOf, scoresContradiction, stridesOf } from './outputs.js';
+import { readCells } from './read-cells.js';
 
 //   output [1, N, 4 + classes]: as anchor-free, rows and columns exchanged
 //
@@ -17,22 +17,14 @@ const FIRST_CLASS = 4;
 
 export const anchorFreeRows: Head = { name: 'anchor-free-rows', read, contradiction, decode };
 
-function read({ outputs, labels, inputWidth, inputHeight }: ModelSignature): HeadReading[] {
-  const [output] = outputs;
-  if (outputs.length !== 1 || output.dims.length !== 3) return [];
-  const [, rows, columns] = output.dims;
-  const strides = stridesFor(rows, inputWidth, inputHeight, 1);
-  const classCount = columns - FIRST_CLASS;
-  if (strides === undefined || classCount < 1 || (labels !== undefined && labels.length !== classCount)) return [];
-  return [
-    {
-      layout: { head: 'anchor-free-rows', outputs: [output.name], classCount, inputWidth, inputHeight },
-      family: ULTRALYTICS,
-      evidence: [
-        `[${output.dims.join(', ')}] is the cells of strides ${strides.join(', ')} by 4 + ${classCount} classes`,
-      ],
-    },
-  ];
+function read(signature: ModelSignature): HeadReading[] {
+  return readCells(signature, {
+    head: 'anchor-free-rows',
+    family: ULTRALYTICS,
+    anchorsPerCell: 1,
+    anchorAxis: 1,
+    firstClass: FIRST_CLASS,
+  });
 }
 
 function cellRows(outputs: HeadOutputs, layout: HeadLayout): Matrix {

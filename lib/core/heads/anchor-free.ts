@@ -1,9 +1,9 @@
 import type { Candidates } from '../candidates.js';
 import { pushCxcywh } from './boxes.js';
-import { stridesFor } from './cells.js';
 import { ULTRALYTICS } from './families.js';
 import type { Head, HeadLayout, HeadOutputs, HeadReading, ModelSignature } from './head.js';
 import { fractionsContradiction, matrixOf, scoresContradiction, stridesOf } from './outputs.js';
+import { readCells } from './read-cells.js';
 
 //   output [1, 4 + classes, N], one column for each of N cells of all strides, no objectness
 //
@@ -18,22 +18,14 @@ import { fractionsContradiction, matrixOf, scoresContradiction, stridesOf } from
 
 export const anchorFree: Head = { name: 'anchor-free', read, contradiction, decode };
 
-function read({ outputs, labels, inputWidth, inputHeight }: ModelSignature): HeadReading[] {
-  const [output] = outputs;
-  if (outputs.length !== 1 || output.dims.length !== 3) return [];
-  const [, rows, columns] = output.dims;
-  const strides = stridesFor(columns, inputWidth, inputHeight, 1);
-  const classCount = rows - 4;
-  if (strides === undefined || classCount < 1 || (labels !== undefined && labels.length !== classCount)) return [];
-  return [
-    {
-      layout: { head: 'anchor-free', outputs: [output.name], classCount, inputWidth, inputHeight },
-      family: ULTRALYTICS,
-      evidence: [
-        `[${output.dims.join(', ')}] is 4 + ${classCount} classes by the cells of strides ${strides.join(', ')}`,
-      ],
-    },
-  ];
+function read(signature: ModelSignature): HeadReading[] {
+  return readCells(signature, {
+    head: 'anchor-free',
+    family: ULTRALYTICS,
+    anchorsPerCell: 1,
+    anchorAxis: 2,
+    firstClass: 4,
+  });
 }
 
 function contradiction(outputs: HeadOutputs, layout: HeadLayout): string | undefined {

@@ -24,7 +24,7 @@ export function stridesFor(
 }
 
 /** Cells along one side: a network pads what is not a whole number of strides. */
-export function cellsAcross(side: number, stride: number): number {
+function cellsAcross(side: number, stride: number): number {
   return Math.ceil(side / stride);
 }
 

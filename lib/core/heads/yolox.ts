@@ -1,8 +1,8 @@
 import type { Candidates } from '../candidates.js';
 import { pushCxcywh } from './boxes.js';
-import { cellOf, type Strides, stridesFor } from './cells.js';
+import { cellOf, type Strides } from './cells.js';
 import { YOLOX } from './families.js';
-import type { Head, HeadLayout, HeadOutputs, HeadReading, ModelSignature } from './head.js';
+import type { Head, HeadLayout, HeadOutputs } from './head.js';
 import {
   decodeObjectnessRows,
   eachConfidentRow,
@@ -12,6 +12,7 @@ import {
   sizesContradiction,
 } from './objectness-rows.js';
 import { type Matrix, stridesOf } from './outputs.js';
+import { readCells } from './read-cells.js';
 
 //   output [1, N, 5 + classes], one row for each cell of all strides, finest stride first, rows of cells first
 //
@@ -45,24 +46,9 @@ export const yoloxDecoded: Head = {
 const NEAR_CELLS = 4;
 const FAR_FRACTION = 0.25;
 
-function reader(head: string) {
-  return ({ outputs, labels, inputWidth, inputHeight }: ModelSignature): HeadReading[] => {
-    const [output] = outputs;
-    if (outputs.length !== 1 || output.dims.length !== 3) return [];
-    const [, rows, columns] = output.dims;
-    const strides = stridesFor(rows, inputWidth, inputHeight, 1);
-    const classCount = columns - FIRST_CLASS;
-    if (strides === undefined || classCount < 1 || (labels !== undefined && labels.length !== classCount)) return [];
-    return [
-      {
-        layout: { head, outputs: [output.name], classCount, inputWidth, inputHeight },
-        family: YOLOX,
-        evidence: [
-          `[${output.dims.join(', ')}] is the cells of strides ${strides.join(', ')} by box, objectness and ${classCount} classes`,
-        ],
-      },
-    ];
-  };
+function reader(head: string): Head['read'] {
+  return (signature) =>
+    readCells(signature, { head, family: YOLOX, anchorsPerCell: 1, anchorAxis: 1, firstClass: FIRST_CLASS });
 }
 
 function undecodedContradiction(outputs: HeadOutputs, layout: HeadLayout): string | undefined {

@@ -25,6 +25,8 @@ const WINDOW_BYTES = 16 * 1024;
 /** No name or metadata entry is longer; a length field that says so is damage. */
 const MAX_STRING_BYTES = 16 * 1024 * 1024;
 const MAX_VARINT_BYTES = 10;
+/** More than any graph has of nodes, weights and their parts: gigabytes of tiny fields are damage, and would take minutes to walk over. */
+const MAX_FIELDS = 2_000_000;
 
 /**
  * Walks over protobuf messages without loading them: values are skipped by their length, so only what surrounds them is read.
@@ -34,6 +36,7 @@ export class WireReader {
   readonly #source: ByteSource;
   #window: Uint8Array = new Uint8Array(0);
   #windowStart = 0;
+  #fieldCount = 0;
 
   constructor(source: ByteSource) {
     this.#source = source;
@@ -43,6 +46,7 @@ export class WireReader {
   async *fields(start: number, end: number): AsyncGenerator<Field> {
     let at = start;
     while (at < end) {
+      if (++this.#fieldCount > MAX_FIELDS) throw damaged(at, `more than ${MAX_FIELDS} fields`);
       const tag = await this.#varint(at, end);
       const number = Math.floor(tag.value / 8);
       const wireType = tag.value % 8;

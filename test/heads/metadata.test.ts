@@ -169,6 +169,7 @@ describe('what an ONNX file says of itself', () => {
     const tooLong = [...varint(2 * 8 + 2), ...varint(17 * 1024 * 1024)];
     const long = new Uint8Array(tooLong.length + 17 * 1024 * 1024);
     long.set(tooLong);
+    const endless = new Uint8Array(5_000_000).map((_, at) => (at % 2 === 0 ? 8 : 1));
     const damaged: [bytes: Uint8Array, message: RegExp][] = [
       [Uint8Array.of(0x08, 8, 0x00, 1), /field number of 0/],
       [Uint8Array.of(0x08, 8, 0x0b), /wire type 3/],
@@ -179,6 +180,7 @@ describe('what an ONNX file says of itself', () => {
       [Uint8Array.from(number(1, 8)), /no graph/],
       [Uint8Array.from(nested(7, [])), /no IR version/],
       [Uint8Array.of(0x08, 8, 0x0d, 1, 2), /cut short/],
+      [endless, /more than 2000000 fields/],
       [long, /a text of 17825792 bytes/],
     ];
     for (const [bytes, message] of damaged) {

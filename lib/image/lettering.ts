@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { type Font, parse } from 'opentype.js';
+// It is CommonJS: in Node its functions are found on the default export only.
+import opentype, { type Font, type PathCommand } from 'opentype.js';
 
 // One face in several files, each with some of the scripts: Latin first, the others read when a text needs them.
 const SUBSETS = ['latin', 'latin-ext', 'cyrillic', 'cyrillic-ext', 'greek', 'vietnamese', 'hebrew', 'symbols', 'math'];
@@ -31,7 +32,7 @@ export function lettering(text: string, size: number): Lettering {
       continue;
     }
     const glyph = font.charToGlyph(character);
-    path += glyph.getPath(width, 0, size).toPathData(2);
+    path += glyph.getPath(width, 0, size).commands.map(pathData).join('');
     width += ((glyph.advanceWidth ?? 0) * size) / font.unitsPerEm;
   }
   return { path, width };
@@ -52,9 +53,18 @@ function load(subset: string): Font {
     `@fontsource/open-sans/files/open-sans-${subset}-600-normal.woff`,
   );
   const { buffer, byteOffset, byteLength } = readFileSync(path);
-  const font = parse(buffer.slice(byteOffset, byteOffset + byteLength));
+  const font = opentype.parse(buffer.slice(byteOffset, byteOffset + byteLength));
   fonts.set(subset, font);
   return font;
+}
+
+// Not toPathData() of opentype.js: 2.0.0 runs a coordinate that rounds to -0 into the one before it.
+function pathData(command: PathCommand): string {
+  const coordinates: number[] = [];
+  if (command.type === 'Q' || command.type === 'C') coordinates.push(command.x1, command.y1);
+  if (command.type === 'C') coordinates.push(command.x2, command.y2);
+  if (command.type !== 'Z') coordinates.push(command.x, command.y);
+  return command.type + coordinates.map((at) => at.toFixed(2)).join(' ');
 }
 
 function hollowBox(x: number, size: number): string {

@@ -1,6 +1,7 @@
 import { recogniseModel } from './core/heads/recognise.js';
 import type { InputFormat } from './core/input-format.js';
 import { labelsFor, labelsFromMetadata } from './labels.js';
+import { DEFAULT_MODEL_FORMAT } from './model/default-model.js';
 import { modelSignature, type PictureInput, pictureInput, readModelFile } from './model/signature.js';
 import { resolveModel } from './model/source.js';
 import { DEFAULTS, type DetectorOptions } from './options.js';
@@ -67,11 +68,12 @@ export async function loadModel(options: DetectorOptions, hasPostprocessor: bool
   signal?.throwIfAborted();
   // 'cpu' is the only device there is.
   const backend = await startBackend[device]({ model, lanes, threads, maxQueue, workerFile });
+  const known = model.isDefault ? { ...DEFAULT_MODEL_FORMAT, ...options.inputFormat } : options.inputFormat;
   try {
     const signature = modelSignature(file, input, size.width, size.height);
     const found = hasPostprocessor
-      ? await warmUp(backend, input, size, options, file.properties)
-      : await recogniseOn(backend, signature, options);
+      ? await warmUp(backend, input, size, { ...options, inputFormat: known }, file.properties)
+      : await recogniseOn(backend, signature, { ...options, inputFormat: known });
     signal?.throwIfAborted();
     const { layout, iouThreshold, ...understood } = found;
     return {

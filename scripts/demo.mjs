@@ -19,7 +19,11 @@ mkdirSync(join(root, 'out'), { recursive: true });
 await detections.annotate(drawn);
 await detector.close();
 
-const table = new Table({ head: ['label', 'confidence', 'x1', 'y1', 'x2', 'y2'] });
+const table = new Table({
+  head: ['label', 'confidence', 'x1', 'y1', 'x2', 'y2'],
+  colAligns: ['left', 'right', 'right', 'right', 'right', 'right'],
+  style: { head: [], border: [], compact: true },
+});
 for (const { label, confidence, xyxy } of detections)
   table.push([label, confidence.toFixed(3), ...xyxy.map((side) => side.toFixed(1))]);
 const { model, device, fallbackReason } = detector;

@@ -20,6 +20,9 @@ export const DEFAULT_MODEL_NAME = 'centernet-mobilenetv3-512';
 /** Digest of the converted file. It names the file in the cache, so that another conversion never finds it. */
 export const DEFAULT_MODEL_SHA256 = '5795205546dbde76c8510440b0268c995b358f1d64749a1b2bbe7c0274900d9d';
 
+/** How pixels go into it, known here, so that it need not be found out: RGB levels as they are, the picture in the middle. */
+export const DEFAULT_MODEL_FORMAT = { channelOrder: 'rgb', divisor: 1, letterbox: { placement: 'centre' } } as const;
+
 /** Digests of the two files in the package, of whatever version it is. */
 const TOPOLOGY_SHA256 = 'bfb942eaacc5becf738d536663bc4580a0ae9e560722306e6d4dd7fe4a09de05';
 const WEIGHTS_SHA256 = '1b635a15009071f506f9f2b3519b31c072c534888989f30d269ffd44734ef7ef';

@@ -16,7 +16,6 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   model: ['onnx', 'core', 'labels'],
   runtime: ['core', 'model'],
   detections: ['core', 'image', 'labels', 'coco-categories'],
-  'coco-categories': [],
   labels: [],
   types: [],
   errors: [],

@@ -217,6 +217,7 @@ export class Detections implements Iterable<Detection>, DetectionColumns {
    */
   annotate(path: string, options?: AnnotateOptions): Promise<void>;
   annotate(path?: undefined, options?: AnnotateOptions): Promise<Buffer>;
+  // biome-ignore lint/suspicious/noConfusingVoidType: the two signatures above say when it is which
   async annotate(path?: string, options: AnnotateOptions = {}): Promise<Buffer | void> {
     const picture = options.image ?? this.source;
     if (picture === undefined)

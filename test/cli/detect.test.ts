@@ -180,6 +180,7 @@ describe('migraphx-yolo detect', () => {
     expect(code).toBe(0);
     expect(stdout).toContain('░ 0 of 3');
     expect(stdout).toContain('3 pictures, ');
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: what a terminal is told begins with escape
     expect(stdout).toMatch(/\x1b\[2K(?!.*of 3)[^░]*3 pictures, /s);
   });
 });

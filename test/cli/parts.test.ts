@@ -1,7 +1,7 @@
 import { linkSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { setTimeout as after } from 'node:timers/promises';
+import { setTimeout as later } from 'node:timers/promises';
 import { afterAll, describe, expect, it } from 'vitest';
 import { inOrder } from '../../lib/cli/in-order.js';
 import { findPictures } from '../../lib/cli/pictures.js';
@@ -108,7 +108,7 @@ describe('inOrder', () => {
     const delays = [30, 1, 15, 1, 1, 20, 1];
     for await (const result of inOrder(delays, 3, async (delay, index) => {
       most = Math.max(most, ++underWay);
-      await after(delay);
+      await later(delay);
       underWay--;
       return index;
     }))
@@ -119,7 +119,7 @@ describe('inOrder', () => {
   it('waits for what is under way before it rejects or is left', async () => {
     const ended: number[] = [];
     const work = async (item: number) => {
-      await after(item === 0 ? 1 : 20);
+      await later(item === 0 ? 1 : 20);
       ended.push(item);
       if (item === 0) throw new Error('first');
     };

@@ -87,8 +87,11 @@ const SAME_GRAPH_AS: Record<string, string> = {
 
 /** The layouts that are understood: none of them may fall back to being refused. */
 const UNDERSTOOD = new Set([
+  'yolov3u-tiny',
   'yolov5n_decoded',
   'yolov5nu',
+  'yolov7-tiny_decoded',
+  'yolov8_transposed',
   'yolov8n',
   'yolov8n_1class',
   'yolov8n_2class',
@@ -97,6 +100,7 @@ const UNDERSTOOD = new Set([
   'yolov8n_dynamic_batch',
   'yolov8n_half',
   'yolov8n_nms',
+  'yolov8n_no_metadata',
   'yolov8n_old_metadata',
   'yolov9t',
   'yolov10n',

@@ -27,8 +27,8 @@ export type ToWorker =
       /** Place in the batch; the last one, `count - 1`, starts the run. */
       readonly slot: number;
       readonly count: number;
-      /** RGB pixels, `width * height * 3` bytes of a buffer that may be longer. Transferred, and comes back with 'packed'. */
-      readonly pixels: ArrayBuffer;
+      /** RGB pixels, the first `width * height * 3` bytes; the host's again from 'packed' on. */
+      readonly pixels: SharedArrayBuffer;
       readonly width: number;
       readonly height: number;
       readonly plan: LanePlan;
@@ -47,7 +47,7 @@ export interface WorkerResult {
 
 export type FromWorker =
   | { readonly kind: 'ready'; readonly inputs: readonly TensorInfo[]; readonly outputs: readonly TensorInfo[] }
-  | { readonly kind: 'packed'; readonly job: number; readonly pixels: ArrayBuffer; readonly letterboxMs: number }
+  | { readonly kind: 'packed'; readonly job: number; readonly letterboxMs: number }
   | {
       readonly kind: 'done';
       readonly job: number;

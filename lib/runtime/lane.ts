@@ -44,8 +44,11 @@ export class Lane {
   readonly #ended: Promise<void>;
   #alive = true;
   #job = 0;
-  /** The lane's own pixel buffer; it is with the worker while a picture is packed. Only this buffer is ever transferred. */
-  #pixels = new ArrayBuffer(0);
+  /**
+   * The lane's own memory for pixels, which its worker reads. Shared and not transferred: from the first transfer on, V8
+   * checks at each access to any typed array of a thread whether its buffer is still there.
+   */
+  #pixels = new SharedArrayBuffer(0);
   #started: Settler<Lane> | undefined;
   #packed: Settler<number> | undefined;
   #done: Settler<BatchResult> | undefined;
@@ -102,13 +105,20 @@ export class Lane {
       this.#result.catch(() => {});
     }
     const length = image.width * image.height * 3;
-    let pixels = this.#pixels;
-    if (pixels.byteLength < length) pixels = new ArrayBuffer(length);
-    new Uint8Array(pixels, 0, length).set(image.data.subarray(0, length));
+    if (this.#pixels.byteLength < length) this.#pixels = new SharedArrayBuffer(length);
+    const pixels = this.#pixels;
+    new Uint8Array(pixels).set(image.data.subarray(0, length));
     const { width, height } = image;
-    const message: ToWorker = { kind: 'picture', job: this.#job, slot, count, pixels, width, height, plan };
-    this.#worker.postMessage(message, [pixels]);
-    this.#pixels = new ArrayBuffer(0);
+    this.#worker.postMessage({
+      kind: 'picture',
+      job: this.#job,
+      slot,
+      count,
+      pixels,
+      width,
+      height,
+      plan,
+    } satisfies ToWorker);
     return new Promise((resolve, reject) => {
       this.#packed = { resolve, reject };
     });
@@ -148,7 +158,6 @@ export class Lane {
       return;
     }
     if (message.kind === 'packed') {
-      this.#pixels = message.pixels;
       if (message.job === this.#job) this.#packed?.resolve(message.letterboxMs);
       return;
     }

@@ -54,8 +54,8 @@ function idle(): void {
   Atomics.notify(flags, BUSY);
 }
 
-function send(message: FromWorker, transfer: ArrayBuffer[] = []): void {
-  port.postMessage(message, transfer);
+function send(message: FromWorker): void {
+  port.postMessage(message);
 }
 
 async function importOnnxRuntime(): Promise<Ort> {
@@ -174,9 +174,9 @@ function fromOrt(name: string, { type, dims, data }: OrtTensor): Tensor {
   };
 }
 
-/** One picture's part of an output of a batch, in memory of its own. */
+/** One picture's part of an output of a batch. A copy: a view would travel with the whole batch behind it. */
 function partOf(tensor: Tensor, index: number, count: number): Tensor {
-  if (count === 1) return { ...tensor, data: tensor.data.slice() };
+  if (count === 1) return tensor;
   const length = tensor.data.length / count;
   return {
     ...tensor,
@@ -212,14 +212,12 @@ async function run(ort: Ort, session: InferenceSession, { job, plan, count }: Pi
       { phase: 'run', detail: { output: stray.name, dims: stray.dims, batch: count } },
     );
   const results: WorkerResult[] = [];
-  const transfer: ArrayBuffer[] = [];
   for (let index = 0; index < count; index++) {
     const begun = performance.now();
     const letterbox = letterboxes[index]!;
     if (plan.head === null) {
       const outputs = tensors.map((tensor) => partOf(tensor, index, count));
       results.push({ ...NO_BOXES, letterbox, postprocessMs: 0, outputs });
-      for (const { data } of outputs) transfer.push(data.buffer as ArrayBuffer);
     } else {
       const columns = postprocess(
         headOutputs(tensors, index, plan.head.outputs),
@@ -229,11 +227,9 @@ async function run(ort: Ort, session: InferenceSession, { job, plan, count }: Pi
         candidates,
       );
       results.push({ ...columns, letterbox, postprocessMs: performance.now() - begun });
-      for (const column of [columns.xyxy, columns.confidence, columns.classId])
-        transfer.push(column.buffer as ArrayBuffer);
     }
   }
-  send({ kind: 'done', job, results, inferenceMs }, transfer);
+  send({ kind: 'done', job, results, inferenceMs });
 }
 
 const NO_BOXES = { xyxy: new Float32Array(0), confidence: new Float32Array(0), classId: new Int32Array(0) };
@@ -265,7 +261,7 @@ async function handle(ort: Ort, session: InferenceSession, message: ToWorker): P
   try {
     if (message.slot === 0) letterboxes = [];
     const letterboxMs = pack(message);
-    send({ kind: 'packed', job: message.job, pixels: message.pixels, letterboxMs }, [message.pixels]);
+    send({ kind: 'packed', job: message.job, letterboxMs });
     if (message.slot === message.count - 1) await run(ort, session, message);
   } catch (error) {
     send({ kind: 'failed', job: message.job, error: toPlainError(error) });

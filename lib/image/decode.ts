@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import type { Sharp, SharpOptions } from 'sharp';
 import { YoloError } from '../errors.js';
 import type { ImageInput, RgbImage } from '../types.js';
-import { refusedKind } from './file-kind.js';
+import { type RefusedKind, refusedKind, SVG } from './file-kind.js';
 import { assertImageInput, describeInput, isRawImageShaped } from './input.js';
 import { toRgb } from './pixels.js';
 
@@ -63,12 +63,13 @@ async function readPicture(input: string | URL): Promise<Uint8Array> {
 async function decodeBytes(bytes: Uint8Array, name: string, limit: number): Promise<RgbImage> {
   if (bytes.length === 0) throw undecodable(`${name} is empty (0 bytes)`, { bytes: 0 });
   const refused = refusedKind(bytes);
-  if (refused !== undefined)
-    throw undecodable(`${name} is ${refused.format}, which is not read: ${refused.remedy}`, { format: refused.format });
+  if (refused !== undefined) throw notRead(name, refused);
   const sharp = await loadSharp();
   const options: SharpOptions = { ignoreIcc: true, limitInputPixels: false, failOn: 'error' };
   try {
-    const { width, height, space, pageHeight = height } = await sharp(bytes, options).metadata();
+    const { format, width, height, space, pageHeight = height } = await sharp(bytes, options).metadata();
+    // Should its beginning ever not show what it is: reading metadata draws nothing yet.
+    if (format === 'svg') throw notRead(name, SVG);
     if (width * pageHeight > limit) throw tooLarge(name, width, pageHeight, limit);
     const { data, info } = await sharp(bytes, { ...options, ignoreIcc: space !== 'cmyk' })
       .autoOrient()
@@ -103,6 +104,10 @@ export async function loadSharp(): Promise<(input: Uint8Array, options: SharpOpt
       { phase: 'load', detail: { package: 'sharp' }, cause },
     );
   }
+}
+
+function notRead(name: string, { format, remedy }: RefusedKind): YoloError {
+  return undecodable(`${name} is ${format}, which is not read: ${remedy}`, { format });
 }
 
 function tooLarge(name: string, width: number, height: number, limit: number): YoloError {

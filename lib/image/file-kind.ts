@@ -9,6 +9,9 @@ export interface RefusedKind {
   readonly remedy: string;
 }
 
+/** A few hundred bytes of it can keep a processor busy for half a minute. */
+export const SVG: RefusedKind = { format: 'SVG', remedy: 'it is a drawing, not a picture; draw it to PNG first' };
+
 const CONVERT = 'convert it to JPEG, PNG, WebP, AVIF or TIFF';
 
 const SIGNATURES: readonly (readonly [format: string, offset: number, signature: string])[] = [
@@ -38,30 +41,22 @@ export function refusedKind(bytes: Uint8Array): RefusedKind | undefined {
   const leading = bytes.subarray(0, LEADING_BYTES);
   const isGzip = leading[0] === 0x1f && leading[1] === 0x8b;
   const text = asText(isGzip ? inflated(bytes) : leading);
-  if (isSvg(text)) return { format: 'SVG', remedy: 'it is a drawing, not a picture; draw it to PNG first' };
+  // No picture begins as markup does, so what kind of markup it is need only be right in the message.
+  if (/^[\s\uFEFF\0]*</.test(text)) return markup(text);
   if (isGzip) return { format: 'gzip', remedy: 'unpack it first' };
   const latin1 = Buffer.from(leading.subarray(0, 16)).toString('latin1');
   // AVIF, too, is an ISO file with brands; its still pictures are read.
   if (latin1.startsWith('ftypavif', 4) || isAvifCompatible(leading)) return undefined;
   const known = SIGNATURES.find(([, offset, signature]) => latin1.startsWith(signature, offset));
   if (known !== undefined) return { format: known[0], remedy: CONVERT };
-  if (/^\s*<(!doctype html|html|head|body)/i.test(text))
-    return { format: 'HTML', remedy: 'a web page was saved in place of the picture; download the picture itself' };
   if (/^\s*[{[]\s*["{[]/.test(text)) return { format: 'JSON', remedy: 'pass a picture' };
   return undefined;
 }
 
-/** Text up to its first element decides: an XML prologue, comments and a doctype may come before `<svg`, in UTF-8 or UTF-16. */
-function isSvg(text: string): boolean {
-  let rest = text;
-  for (;;) {
-    rest = rest.replace(/^[\s\uFEFF\0]+/, '');
-    const skipped = /^(<\?[\s\S]*?\?>|<!--[\s\S]*?-->|<!doctype[^[>]*(\[[\s\S]*?\]\s*)?>)/i.exec(rest);
-    if (skipped === null) break;
-    rest = rest.slice(skipped[0].length);
-  }
-  // What is cut off in a prologue that begins as SVG does is treated as one.
-  return /^<([a-z_][\w.-]*:)?svg[\s>/]/i.test(rest) || (/^<[?!]/.test(rest) && /svg/i.test(text));
+function markup(text: string): RefusedKind {
+  if (/<!doctype html|<html|<head|<body/i.test(text))
+    return { format: 'HTML', remedy: 'a web page was saved in place of the picture; download the picture itself' };
+  return /svg/i.test(text) ? SVG : { format: 'XML', remedy: 'pass a picture' };
 }
 
 function asText(bytes: Uint8Array): string {

@@ -1,3 +1,4 @@
+import { types } from 'node:util';
 import { COCO_CATEGORY_IDS } from './coco-categories.js';
 import { YoloError } from './errors.js';
 import { COCO_LABELS } from './labels.js';
@@ -94,7 +95,8 @@ export class Detections implements Iterable<Detection>, DetectionColumns {
   static from(columns: DetectionColumns, context: DetectionsContext): Detections {
     const { xyxy, confidence, classId } = columns;
     const { labels, image } = context;
-    if (!(xyxy instanceof Float32Array && confidence instanceof Float32Array && classId instanceof Int32Array))
+    // Not `instanceof`: test runners give each file a realm of its own, with other constructors.
+    if (!(types.isFloat32Array(xyxy) && types.isFloat32Array(confidence) && types.isInt32Array(classId)))
       throw invalid('Expected xyxy and confidence as Float32Array and classId as Int32Array', {});
     const count = confidence.length;
     if (xyxy.length !== 4 * count || classId.length !== count)

@@ -1,3 +1,4 @@
+import { types } from 'node:util';
 import type { InputFormat } from './core/input-format.js';
 import type { LetterboxOptions } from './core/letterbox.js';
 import type { DownloadProgress } from './model/source.js';
@@ -117,7 +118,7 @@ const classNameOrId: Check = (value, name) => {
 
 const model: Check = (value, name) => {
   const known =
-    typeof value === 'string' || value instanceof URL || value instanceof Uint8Array || value instanceof ArrayBuffer;
+    typeof value === 'string' || value instanceof URL || types.isUint8Array(value) || types.isArrayBuffer(value);
   if (!known)
     throw invalid(`Expected ${name} to be a path, a file: URL or bytes but received ${show(value)}`, { option: name });
 };

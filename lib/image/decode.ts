@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
+import { types } from 'node:util';
 import type { Sharp, SharpOptions } from 'sharp';
 import { YoloError } from '../errors.js';
 import type { ImageInput, RgbImage } from '../types.js';
@@ -38,10 +39,19 @@ export async function decodeImage(input: ImageInput, options: DecodeOptions = {}
 
 async function bytesOf(input: Exclude<ImageInput, { data: unknown }>): Promise<Uint8Array> {
   if (typeof input === 'string' || input instanceof URL) return readPicture(input);
-  if (input instanceof ArrayBuffer) return new Uint8Array(input);
-  if (input instanceof Blob) return new Uint8Array(await input.arrayBuffer());
+  if (types.isArrayBuffer(input)) return new Uint8Array(input);
+  if (input instanceof Blob) return readBlob(input);
   // Another thread could write into shared memory while it is decoded, and the decoder does not take it.
-  return input.buffer instanceof SharedArrayBuffer ? Uint8Array.from(input) : input;
+  return types.isSharedArrayBuffer(input.buffer) ? Uint8Array.from(input) : input;
+}
+
+async function readBlob(blob: Blob): Promise<Uint8Array> {
+  try {
+    return new Uint8Array(await blob.arrayBuffer());
+  } catch (cause) {
+    // Of a file that changed or went since the Blob was made.
+    throw undecodable(`${describeInput(blob)} cannot be read: ${(cause as Error).message}`, {}, cause);
+  }
 }
 
 async function readPicture(input: string | URL): Promise<Uint8Array> {

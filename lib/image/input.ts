@@ -1,3 +1,4 @@
+import { types } from 'node:util';
 import { YoloError } from '../errors.js';
 import type { ImageInput, RawImage } from '../types.js';
 
@@ -6,7 +7,8 @@ export function describeInput(input: unknown): string {
   if (typeof input === 'string') return input.length > 200 ? `${input.slice(0, 197)}...` : input;
   if (input instanceof URL) return input.href;
   if (input instanceof Blob) return `Blob of ${input.size} bytes`;
-  if (ArrayBuffer.isView(input) || input instanceof ArrayBuffer)
+  // Not `instanceof`: test runners give each file a realm of its own, with other constructors.
+  if (ArrayBuffer.isView(input) || types.isArrayBuffer(input))
     return `${input.constructor.name} of ${input.byteLength} bytes`;
   if (isRawImageShaped(input)) return `RawImage ${input.width}×${input.height}×${input.channels}`;
   if (typeof input === 'object' && input !== null)
@@ -23,7 +25,7 @@ export function assertImageInput(input: unknown): asserts input is ImageInput {
     assertLocal(input);
   } else if (isRawImageShaped(input)) {
     assertRawImage(input);
-  } else if (!(input instanceof Uint8Array || input instanceof ArrayBuffer || input instanceof Blob)) {
+  } else if (!(types.isUint8Array(input) || types.isArrayBuffer(input) || input instanceof Blob)) {
     throw refuse(
       `Expected a picture (a path, a file: URL, encoded bytes, or { data, width, height, channels }) but received ${describeInput(input)}`,
       input,
@@ -61,7 +63,7 @@ function assertRawImage({ data, width, height, channels }: RawImage): void {
       `Expected channels of the pixels to be 1 (gray), 2 (gray, alpha), 3 (RGB) or 4 (RGBA) but received ${String(channels)}`,
       channels,
     );
-  if (!(data instanceof Uint8Array || data instanceof Uint8ClampedArray))
+  if (!(types.isUint8Array(data) || types.isUint8ClampedArray(data)))
     throw refuse(
       `Expected data of the pixels to be a Uint8Array of 8-bit levels but received ${describeInput(data)}`,
       undefined,

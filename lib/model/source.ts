@@ -2,6 +2,7 @@ import type { Stats } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { types } from 'node:util';
 import { YoloError } from '../errors.js';
 import { DEFAULT_MODEL_NAME, resolveDefaultModel } from './default-model.js';
 import type { DownloadProgress } from './default-model-fetch.js';
@@ -42,8 +43,8 @@ export async function resolveModel(
   options.signal?.throwIfAborted();
   if (model === undefined)
     return { name: DEFAULT_MODEL_NAME, ...(await resolveDefaultModel(options)), isDefault: true };
-  if (model instanceof Uint8Array || model instanceof ArrayBuffer) {
-    const bytes = model instanceof Uint8Array ? model : new Uint8Array(model);
+  if (types.isUint8Array(model) || types.isArrayBuffer(model)) {
+    const bytes = types.isUint8Array(model) ? model : new Uint8Array(model);
     if (bytes.byteLength === 0) throw empty('The model given as bytes');
     return { name: `model of ${bytes.byteLength} bytes`, bytes, isDefault: false };
   }

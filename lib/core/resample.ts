@@ -15,6 +15,10 @@ export class AxisTaps {
   second = new Int32Array(0);
   weight0 = new Int32Array(0);
   weight1 = new Int32Array(0);
+  /** Whether every output position lies on an input position, as where an odd number of them makes one. */
+  isExact = false;
+  /** Whether every output position lies in the middle of two, as where an even number of them makes one. */
+  isHalfway = false;
 
   /**
    * @param step what a position counts: 1 for rows, the channel count for pixels of a row
@@ -32,6 +36,8 @@ export class AxisTaps {
     const last = inputLength - 1;
     // Two divisions and a position rounded to float32, as OpenCV has it; anything else gives other weights.
     const scale = 1 / (outputLength / inputLength);
+    this.isExact = true;
+    this.isHalfway = true;
     for (let i = 0; i < outputLength; i++) {
       const position = fround((i + 0.5) * scale - 0.5);
       const floor = Math.floor(position);
@@ -41,6 +47,8 @@ export class AxisTaps {
       this.second[i] = step * Math.min(Math.max(floor + 1, 0), last);
       this.weight0[i] = roundHalfToEven(fround(1 - fraction) * 2048);
       this.weight1[i] = roundHalfToEven(fraction * 2048);
+      this.isExact &&= this.weight1[i] === 0;
+      this.isHalfway &&= this.weight1[i] === 1024 && this.weight0[i] === 1024;
     }
   }
 }
@@ -82,4 +90,25 @@ export function resizeBilinear(image: RawImage, width: number, height: number): 
     }
   }
   return out;
+}
+
+/**
+ * The rows that resampling to another height reads, as pairs [from, to) one after the other: of a picture that is made
+ * much smaller most rows need not even be copied.
+ */
+export function rowsRead(inputHeight: number, outputHeight: number): number[] {
+  const rows = new AxisTaps();
+  rows.set(inputHeight, outputHeight, 1, false);
+  const ranges: number[] = [];
+  let from = 0;
+  let to = 0;
+  for (let y = 0; y < outputHeight; y++) {
+    if (rows.first[y] > to) {
+      if (to > from) ranges.push(from, to);
+      from = rows.first[y];
+    }
+    to = Math.max(to, (rows.weight1[y] === 0 ? rows.first[y] : rows.second[y]) + 1);
+  }
+  ranges.push(from, to);
+  return ranges;
 }

@@ -27,10 +27,9 @@ export type ToWorker =
       /** Place in the batch; the last one, `count - 1`, starts the run. */
       readonly slot: number;
       readonly count: number;
-      /** RGB pixels, the first `width * height * 3` bytes; the host's again from 'packed' on. */
+      /** RGB pixels at the beginning of it, of which only the rows that are read; the host's again from 'packed' on. */
       readonly pixels: SharedArrayBuffer;
-      readonly width: number;
-      readonly height: number;
+      readonly letterbox: Letterbox;
       readonly plan: LanePlan;
     }
   | { readonly kind: 'close' };

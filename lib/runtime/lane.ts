@@ -1,4 +1,6 @@
 import { Worker } from 'node:worker_threads';
+import { createLetterbox, type Letterbox } from '../core/letterbox.js';
+import { rowsRead } from '../core/resample.js';
 import type { RgbImage, TensorInfo } from '../types.js';
 import type { LanePlan } from './backend.js';
 import { guardAtExit } from './exit-guard.js';
@@ -104,19 +106,19 @@ export class Lane {
       // The result may fail before anybody waits for it.
       this.#result.catch(() => {});
     }
-    const length = image.width * image.height * 3;
+    const { width, height } = image;
+    const letterbox = createLetterbox(width, height, plan.inputWidth, plan.inputHeight, plan.format.letterbox);
+    const length = width * height * 3;
     if (this.#pixels.byteLength < length) this.#pixels = new SharedArrayBuffer(length);
     const pixels = this.#pixels;
-    new Uint8Array(pixels).set(image.data.subarray(0, length));
-    const { width, height } = image;
+    copyRowsRead(image, letterbox, pixels);
     this.#worker.postMessage({
       kind: 'picture',
       job: this.#job,
       slot,
       count,
       pixels,
-      width,
-      height,
+      letterbox,
       plan,
     } satisfies ToWorker);
     return new Promise((resolve, reject) => {
@@ -194,4 +196,18 @@ export class Lane {
       ),
     );
   }
+}
+
+/** Of a picture that is made much smaller most rows are never read; what was there before stays in their place. */
+function copyRowsRead(
+  { data, width, height }: RgbImage,
+  { resizedHeight }: Letterbox,
+  pixels: SharedArrayBuffer,
+): void {
+  const from = Buffer.from(data.buffer, data.byteOffset, data.byteLength);
+  const to = Buffer.from(pixels);
+  const rows = rowsRead(height, resizedHeight);
+  const rowBytes = 3 * width;
+  for (let at = 0; at < rows.length; at += 2)
+    from.copy(to, rowBytes * rows[at]!, rowBytes * rows[at]!, rowBytes * rows[at + 1]!);
 }

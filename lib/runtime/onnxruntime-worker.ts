@@ -5,7 +5,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import type { InferenceSession, Tensor as OrtTensor } from 'onnxruntime-node';
 import { Candidates } from '../core/candidates.js';
-import { createLetterbox, type Letterbox } from '../core/letterbox.js';
+import type { Letterbox } from '../core/letterbox.js';
 import { TensorPacker } from '../core/pack.js';
 import { headOutputs, postprocess } from '../core/postprocess.js';
 import { YoloError } from '../errors.js';
@@ -108,17 +108,11 @@ function describe(values: readonly InferenceSession.ValueMetadata[]): TensorInfo
   });
 }
 
-function pack(picture: Picture): number {
+function pack({ pixels, letterbox, plan, slot, count }: Picture): number {
   const started = performance.now();
-  const { plan, slot, count } = picture;
-  const { format, inputWidth, inputHeight } = plan;
-  const letterbox = createLetterbox(picture.width, picture.height, inputWidth, inputHeight, format.letterbox);
-  const image = {
-    data: new Uint8Array(picture.pixels, 0, picture.width * picture.height * 3),
-    width: picture.width,
-    height: picture.height,
-  };
-  packer.pack(image, letterbox, format, inputView(plan, count), slot * 3 * inputWidth * inputHeight);
+  const { imageWidth: width, imageHeight: height, inputWidth, inputHeight } = letterbox;
+  const image = { data: new Uint8Array(pixels, 0, width * height * 3), width, height };
+  packer.pack(image, letterbox, plan.format, inputView(plan, count), slot * 3 * inputWidth * inputHeight);
   letterboxes[slot] = letterbox;
   return performance.now() - started;
 }

@@ -136,8 +136,8 @@ export class PictureQueue<L extends PictureLane = PictureLane> {
         slot.decodeEnded = performance.now();
         slot.state = 'decoded';
         slot.resolve(image);
-        // Nobody takes it when its job was settled while it was decoded.
-        if (job.settled) this.#giveBack(slot);
+        // Nobody takes it when its job was settled, or begun anew, while it was decoded.
+        if (!slot.isWanted) this.#giveBack(slot);
         this.#pump();
       },
       (error: unknown) => {
@@ -190,9 +190,10 @@ export class PictureQueue<L extends PictureLane = PictureLane> {
 
   /** Once more, decoded anew and behind all others: in front it could wait for tickets of jobs that wait for it. */
   #retry(job: Job): void {
-    for (const slot of job.slots) this.#giveBack(slot);
+    const { slots } = job;
     job.isRetry = true;
-    job.slots = job.slots.map(({ picture }) => new Slot(picture));
+    job.slots = slots.map(({ picture }) => new Slot(picture));
+    for (const slot of slots) this.#discard(slot);
     this.#enqueue(job);
   }
 
@@ -201,14 +202,20 @@ export class PictureQueue<L extends PictureLane = PictureLane> {
     job.settled = true;
     this.#unsettled--;
     settle();
-    for (const slot of job.slots) {
-      if (slot.state === 'waiting') this.#queued--;
-      if (slot.state !== 'decoded') slot.reject(new Error('Its job was settled'));
-      if (slot.state === 'waiting') slot.state = 'gone';
-      // A picture that its lane is reading is given back by the lane's job.
-      if (slot.state === 'decoded' && slot.packBegan === 0) this.#giveBack(slot);
-    }
+    for (const slot of job.slots) this.#discard(slot);
     this.#pump();
+  }
+
+  /** Nobody will take this picture to a lane any more. */
+  #discard(slot: Slot): void {
+    slot.isWanted = false;
+    if (slot.state === 'waiting') {
+      slot.state = 'gone';
+      this.#queued--;
+    }
+    slot.reject(new Error('Its job was settled'));
+    // One that a lane is reading is given back when the lane has done with it.
+    if (slot.packBegan === 0) this.#giveBack(slot);
   }
 
   /** The picture's pixels are no longer needed. */
@@ -227,6 +234,7 @@ export class PictureQueue<L extends PictureLane = PictureLane> {
 /** A picture of a job. It holds a ticket while it is being decoded and decoded. */
 class Slot {
   state: 'waiting' | 'decoding' | 'decoded' | 'gone' = 'waiting';
+  isWanted = true;
   decodeBegan = 0;
   decodeEnded = 0;
   packBegan = 0;

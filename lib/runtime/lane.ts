@@ -65,6 +65,8 @@ export class Lane {
     this.#worker = new Worker(workerFile, {
       workerData: { model, threads, flags } satisfies LaneStart,
       name: 'migraphx-yolo lane',
+      // The program's own flags are about its own code (--input-type, --import of a loader): some do not go with a file.
+      execArgv: [],
     });
     let reason: Error | undefined;
     this.#worker.on('message', (message: FromWorker) => this.#receive(message));

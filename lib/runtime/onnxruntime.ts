@@ -1,7 +1,8 @@
 import { availableParallelism } from 'node:os';
+import { YoloError } from '../errors.js';
 import type { TensorInfo } from '../types.js';
 import type { Backend } from './backend.js';
-import { Lane } from './lane.js';
+import { Lane, LaneDied } from './lane.js';
 import { PictureQueue } from './picture-queue.js';
 import { findWorkerFile } from './worker-file.js';
 
@@ -27,7 +28,7 @@ export interface OnnxRuntimeBackend extends Backend {
 
 /**
  * ONNX Runtime on the CPU: as many worker threads as lanes, each with a session of its own.
- * Rejects with ERR_YOLO_MODEL_PARSE, ERR_YOLO_BINDING_NOT_FOUND or ERR_YOLO_UNSUPPORTED_PLATFORM.
+ * Rejects with ERR_YOLO_MODEL_PARSE, ERR_YOLO_BINDING_NOT_FOUND, ERR_YOLO_UNSUPPORTED_PLATFORM or ERR_YOLO_LANE_FAILED.
  */
 export async function createOnnxRuntimeBackend(options: OnnxRuntimeOptions): Promise<OnnxRuntimeBackend> {
   const { lanes: laneCount = 1, maxQueue = Number.POSITIVE_INFINITY } = options;
@@ -44,7 +45,7 @@ export async function createOnnxRuntimeBackend(options: OnnxRuntimeOptions): Pro
   const failure = started.find((outcome) => outcome.status === 'rejected');
   if (failure !== undefined) {
     await Promise.all(lanes.map((lane) => lane.close()));
-    throw failure.reason;
+    throw failure.reason instanceof LaneDied ? couldNotStart(failure.reason) : failure.reason;
   }
   return new CpuBackend(lanes, start, maxQueue);
 }
@@ -55,6 +56,14 @@ export async function createOnnxRuntimeBackend(options: OnnxRuntimeOptions): Pro
  */
 function switchTelemetryOff(): void {
   process.env.ORT_DISABLE_TELEMETRY ??= '1';
+}
+
+function couldNotStart(cause: LaneDied): YoloError {
+  return new YoloError(
+    'ERR_YOLO_LANE_FAILED',
+    `A lane could not start: ${cause.message}. Less memory for each helps: fewer lanes, or a smaller model`,
+    { phase: 'load', cause },
+  );
 }
 
 class CpuBackend implements OnnxRuntimeBackend {

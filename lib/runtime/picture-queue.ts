@@ -33,7 +33,7 @@ export class PictureQueue<L extends PictureLane = PictureLane> {
   /** Jobs without a lane. Those that were settled meanwhile are passed over. */
   readonly #jobs = new Fifo<Job>();
   /** Pictures without a ticket, with the same exception. */
-  readonly #undecoded = new Fifo<{ job: Job; slot: Slot }>();
+  readonly #undecoded = new Fifo<Slot>();
   #queued = 0;
   #decoded = 0;
   #decodedHighWater = 0;
@@ -105,16 +105,16 @@ export class PictureQueue<L extends PictureLane = PictureLane> {
 
   #enqueue(job: Job): void {
     this.#jobs.push(job);
-    for (const slot of job.slots) this.#undecoded.push({ job, slot });
+    for (const slot of job.slots) this.#undecoded.push(slot);
     this.#queued += job.slots.length;
     this.#pump();
   }
 
   #pump(): void {
     while (this.#decoded < this.#tickets) {
-      const next = this.#undecoded.shift();
-      if (next === undefined) break;
-      if (next.slot.state === 'waiting') this.#decode(next.job, next.slot);
+      const slot = this.#undecoded.shift();
+      if (slot === undefined) break;
+      if (slot.state === 'waiting') this.#decode(slot);
     }
     while (this.#idle.length > 0) {
       const job = this.#jobs.peek();
@@ -125,24 +125,25 @@ export class PictureQueue<L extends PictureLane = PictureLane> {
     this.#checkDrained();
   }
 
-  #decode(job: Job, slot: Slot): void {
+  #decode(slot: Slot): void {
+    const { job } = slot;
     slot.state = 'decoding';
     this.#queued--;
     this.#decoded++;
     this.#decodedHighWater = Math.max(this.#decodedHighWater, this.#decoded);
     slot.decodeBegan = performance.now();
-    slot.picture.decode().then(
+    job.pictures[slot.place]!.decode().then(
       (image) => {
         slot.decodeEnded = performance.now();
         slot.state = 'decoded';
-        slot.resolve(image);
         // Nobody takes it when its job was settled, or begun anew, while it was decoded.
-        if (!slot.isWanted) this.#giveBack(slot);
+        if (slot.isWanted) slot.fill(image);
+        else this.#giveBack(slot);
         this.#pump();
       },
       (error: unknown) => {
         slot.state = 'decoded';
-        this.#settle(job, () => job.reject(error));
+        if (slot.isWanted) this.#settle(job, () => job.reject(error));
         this.#giveBack(slot);
       },
     );
@@ -154,14 +155,14 @@ export class PictureQueue<L extends PictureLane = PictureLane> {
     try {
       const lane = await this.#livingLane(index);
       for (const [place, slot] of slots.entries()) {
-        const image = await slot.image;
-        // An abort between two pictures of a batch; one after the last is left to run out.
+        await slot.filled;
+        // An abort or a bad picture among those of a batch; an abort after the last is left to run out.
         if (job.settled) {
           lane.drop();
           return;
         }
         slot.packBegan = performance.now();
-        slot.letterboxMs = await lane.pack(image, place, slots.length, plan);
+        slot.letterboxMs = await lane.pack(slot.image!, place, slots.length, plan);
         this.#giveBack(slot);
       }
       const { results, inferenceMs } = await lane.result();
@@ -192,7 +193,7 @@ export class PictureQueue<L extends PictureLane = PictureLane> {
   #retry(job: Job): void {
     const { slots } = job;
     job.isRetry = true;
-    job.slots = slots.map(({ picture }) => new Slot(picture));
+    job.slots = slotsOf(job);
     for (const slot of slots) this.#discard(slot);
     this.#enqueue(job);
   }
@@ -203,6 +204,7 @@ export class PictureQueue<L extends PictureLane = PictureLane> {
     this.#unsettled--;
     settle();
     for (const slot of job.slots) this.#discard(slot);
+    job.forget();
     this.#pump();
   }
 
@@ -213,7 +215,7 @@ export class PictureQueue<L extends PictureLane = PictureLane> {
       slot.state = 'gone';
       this.#queued--;
     }
-    slot.reject(new Error('Its job was settled'));
+    slot.fill(undefined);
     // One that a lane is reading is given back when the lane has done with it.
     if (slot.packBegan === 0) this.#giveBack(slot);
   }
@@ -222,6 +224,7 @@ export class PictureQueue<L extends PictureLane = PictureLane> {
   #giveBack(slot: Slot): void {
     if (slot.state !== 'decoded') return;
     slot.state = 'gone';
+    slot.image = undefined;
     this.#decoded--;
     this.#pump();
   }
@@ -231,7 +234,7 @@ export class PictureQueue<L extends PictureLane = PictureLane> {
   }
 }
 
-/** A picture of a job. It holds a ticket while it is being decoded and decoded. */
+/** A picture of a job. It holds a ticket while it is being decoded and decoded, and pixels no longer than the ticket. */
 class Slot {
   state: 'waiting' | 'decoding' | 'decoded' | 'gone' = 'waiting';
   isWanted = true;
@@ -239,24 +242,30 @@ class Slot {
   decodeEnded = 0;
   packBegan = 0;
   letterboxMs = 0;
-  readonly image: Promise<RgbImage>;
-  resolve!: (image: RgbImage) => void;
-  reject!: (error: unknown) => void;
+  image: RgbImage | undefined;
+  /** Resolves when the picture is there, or never will be. */
+  readonly filled: Promise<void>;
+  #resolve!: () => void;
 
-  constructor(readonly picture: PictureSource) {
-    this.image = new Promise((resolve, reject) => {
-      this.resolve = resolve;
-      this.reject = reject;
+  constructor(
+    readonly job: Job,
+    readonly place: number,
+  ) {
+    this.filled = new Promise((resolve) => {
+      this.#resolve = resolve;
     });
-    // Only a lane waits for it, and not every picture gets to one.
-    this.image.catch(() => {});
+  }
+
+  fill(image: RgbImage | undefined): void {
+    this.image ??= image;
+    this.#resolve();
   }
 }
 
 class Job {
   readonly submitted = performance.now();
   readonly results: Promise<LaneResult[]>;
-  slots: Slot[];
+  slots: readonly Slot[];
   settled = false;
   /** Whether a lane has died with it already. */
   isRetry = false;
@@ -264,15 +273,25 @@ class Job {
   reject!: (error: unknown) => void;
 
   constructor(
-    pictures: readonly PictureSource[],
+    public pictures: readonly PictureSource[],
     readonly plan: LanePlan,
   ) {
-    this.slots = pictures.map((picture) => new Slot(picture));
+    this.slots = slotsOf(this);
     this.results = new Promise((resolve, reject) => {
       this.resolve = resolve;
       this.reject = reject;
     });
   }
+
+  /** A settled job may stay in the queue until its turn: without what it was given. */
+  forget(): void {
+    this.pictures = [];
+    this.slots = [];
+  }
+}
+
+function slotsOf(job: Job): readonly Slot[] {
+  return job.pictures.map((_, place) => new Slot(job, place));
 }
 
 function finish(result: BatchResult['results'][number], slot: Slot, job: Job, inferenceMs: number): LaneResult {
@@ -292,7 +311,7 @@ function finish(result: BatchResult['results'][number], slot: Slot, job: Job, in
 }
 
 function laneFailed(job: Job, cause: LaneDied): YoloError {
-  const pictures = job.slots.map(({ picture }) => picture.name);
+  const pictures = job.pictures.map(({ name }) => name);
   return new YoloError(
     'ERR_YOLO_LANE_FAILED',
     `The worker died twice with ${pictures.join(', ')} (${cause.message}). The detector can still be used`,

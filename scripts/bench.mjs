@@ -12,7 +12,7 @@ const wanted = process.argv.slice(2);
 const MARK = '<!-- figures: written by `npm run bench` -->';
 
 const names = readdirSync(folder)
-  .filter((file) => file.endsWith('.mjs') && file !== 'measure.mjs')
+  .filter((file) => file.endsWith('.mjs') && !['inputs.mjs', 'measure.mjs'].includes(file))
   .map((file) => file.slice(0, -'.mjs'.length))
   .filter((name) => wanted.length === 0 || wanted.includes(name))
   .sort();

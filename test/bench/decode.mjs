@@ -1,6 +1,3 @@
-import { existsSync } from 'node:fs';
-import { resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import {
   Candidates,
   createLetterbox,
@@ -9,6 +6,7 @@ import {
   postprocess,
   TensorPacker,
 } from '../../dist/core/index.js';
+import { absent, sharedFile } from './inputs.mjs';
 import { interleave, judged } from './measure.mjs';
 
 const TITLE = 'Decode [1, 84, 8400] of yolov8n at 640 x 640 (a street with a bus)';
@@ -17,12 +15,9 @@ const CLASSES = 80;
 
 /** @returns {Promise<{ title: string, rows: object[] }>} */
 export async function run() {
-  const root = fileURLToPath(new URL('../..', import.meta.url));
-  const shared = resolve(root, process.env.YOLO_SHARED_DIR ?? '../shared');
-  const model = resolve(shared, 'models/yolov8n_640_float.onnx');
-  const photo = resolve(shared, 'photos/classic/ultralytics_bus.jpg');
-  if (!existsSync(model) || !existsSync(photo))
-    return { title: TITLE, rows: [{ name: 'skipped', value: 'no shared models and photos; set YOLO_SHARED_DIR' }] };
+  const model = sharedFile('models/yolov8n_640_float.onnx');
+  const photo = sharedFile('photos/classic/ultralytics_bus.jpg');
+  if (model === undefined || photo === undefined) return { title: TITLE, rows: [absent] };
 
   const { tensors, letterbox } = await realOutput(model, photo);
   const outputs = headOutputs(tensors, 0);

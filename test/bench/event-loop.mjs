@@ -1,0 +1,51 @@
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { setTimeout as after } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { Detector } from '../../dist/index.js';
+import { judged } from './measure.mjs';
+
+const TITLE = 'How late timers of the program are during 200 calls of detect(), yolov8n at 640 × 640';
+const CALLS = 200;
+/** The monitor's own timer, which is no delay, is taken off. */
+const INTERVAL_MS = 1;
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const shared = resolve(root, process.env.YOLO_SHARED_DIR ?? '../shared');
+
+/** @returns {Promise<{ title: string, rows: object[] }>} */
+export async function run() {
+  const model = resolve(shared, 'models/yolov8n_640_float.onnx');
+  const photo = resolve(shared, 'photos/classic/ultralytics_bus.jpg');
+  if (!existsSync(model) || !existsSync(photo))
+    return { title: TITLE, rows: [{ name: 'skipped: no shared models', value: 'set YOLO_SHARED_DIR' }] };
+  const detector = await Detector.create({ model, device: 'cpu' });
+  const calls = async (count) => {
+    for (let i = 0; i < count; i++) await detector.detect(photo);
+  };
+  await calls(20);
+  const idle = await delays(() => after(5000));
+  const busy = await delays(() => calls(CALLS));
+  await detector.close();
+  return {
+    title: TITLE,
+    rows: [
+      judged('99.5th percentile', busy.percentile, 'ms', 10),
+      judged('the latest', busy.most, 'ms', 15),
+      judged('99.5th percentile of five idle seconds', idle.percentile, 'ms'),
+      judged('the latest of five idle seconds', idle.most, 'ms'),
+      judged('a call', busy.elapsed / CALLS, 'ms'),
+    ],
+  };
+}
+
+async function delays(work) {
+  const monitor = monitorEventLoopDelay({ resolution: INTERVAL_MS });
+  monitor.enable();
+  const began = performance.now();
+  await work();
+  const elapsed = performance.now() - began;
+  monitor.disable();
+  const late = (nanoseconds) => Math.max(0, nanoseconds / 1e6 - INTERVAL_MS);
+  return { elapsed, percentile: late(monitor.percentile(99.5)), most: late(monitor.max) };
+}

@@ -21,7 +21,7 @@ let markdown = `${MARK}\n\n${machine()}\n`;
 let missed = 0;
 for (const name of names) {
   const { title, rows } = runOne(name);
-  const table = new Table({ head: [title, 'measured', 'bar', ''] });
+  const table = new Table({ head: [title, 'measured', 'bar', ''], style: { head: [], border: [], compact: true } });
   markdown += `\n### ${title}\n\n| what | measured | bar |\n|---|---|---|\n`;
   for (const row of rows) {
     if (row.ok === false) missed++;

@@ -11,7 +11,8 @@ export const STOP = 0;
 export const BUSY = 1;
 
 export interface LaneStart {
-  readonly model: { readonly path?: string; readonly bytes?: Uint8Array };
+  /** One of them. The bytes are one copy for all lanes. */
+  readonly model: { readonly path?: string; readonly bytes?: SharedArrayBuffer };
   readonly threads: number;
   /**
    * Shared Int32 flags. STOP: set by the host at process exit; the worker begins no native call after that.

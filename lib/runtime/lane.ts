@@ -1,6 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import { createLetterbox, type Letterbox } from '../core/letterbox.js';
 import { rowsRead } from '../core/resample.js';
+import { YoloError } from '../errors.js';
 import type { RgbImage, TensorInfo } from '../types.js';
 import type { LanePlan } from './backend.js';
 import { guardAtExit } from './exit-guard.js';
@@ -60,7 +61,6 @@ export class Lane {
     const flags = new Int32Array(new SharedArrayBuffer(8));
     // Loading is native work too; the worker lowers the flag when it has started.
     Atomics.store(flags, BUSY, 1);
-    const release = guardAtExit(flags);
     this.#started = started;
     this.#worker = new Worker(workerFile, {
       workerData: { model, threads, flags } satisfies LaneStart,
@@ -68,6 +68,7 @@ export class Lane {
       // The program's own flags are about its own code (--input-type, --import of a loader): some do not go with a file.
       execArgv: [],
     });
+    const release = guardAtExit(flags);
     let reason: Error | undefined;
     this.#worker.on('message', (message: FromWorker) => this.#receive(message));
     this.#worker.on('error', (error) => {
@@ -97,8 +98,8 @@ export class Lane {
   }
 
   /** Copies a picture to the worker; resolves with the milliseconds of its letterbox, when its pixels are no longer needed. */
-  pack(image: RgbImage, slot: number, count: number, plan: LanePlan): Promise<number> {
-    if (!this.#alive) return Promise.reject(new LaneDied('The worker of the lane is gone'));
+  async pack(image: RgbImage, slot: number, count: number, plan: LanePlan): Promise<number> {
+    if (!this.#alive) throw new LaneDied('The worker of the lane is gone');
     if (slot === 0) {
       this.#job++;
       this.#worker.ref();
@@ -111,7 +112,7 @@ export class Lane {
     const { width, height } = image;
     const letterbox = createLetterbox(width, height, plan.inputWidth, plan.inputHeight, plan.format.letterbox);
     const length = width * height * 3;
-    if (this.#pixels.byteLength < length) this.#pixels = new SharedArrayBuffer(length);
+    if (this.#pixels.byteLength < length) this.#pixels = allocate(length);
     const pixels = this.#pixels;
     copyRowsRead(image, letterbox, pixels);
     this.#worker.postMessage({
@@ -196,6 +197,18 @@ export class Lane {
         `The worker of the lane ended with code ${code}${reason === undefined ? '' : `: ${reason.message}`}`,
         { cause: reason },
       ),
+    );
+  }
+}
+
+function allocate(bytes: number): SharedArrayBuffer {
+  try {
+    return new SharedArrayBuffer(bytes);
+  } catch (cause) {
+    throw new YoloError(
+      'ERR_YOLO_OUT_OF_MEMORY',
+      `No memory for the pixels of a picture (${bytes} bytes); use fewer lanes, or refuse large pictures with limitInputPixels`,
+      { phase: 'run', detail: { bytes }, cause },
     );
   }
 }

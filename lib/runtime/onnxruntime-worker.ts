@@ -90,7 +90,8 @@ async function createSession(ort: Ort): Promise<InferenceSession> {
   };
   try {
     return await (model.path === undefined
-      ? ort.InferenceSession.create(model.bytes!, options)
+      ? // It takes no shared memory; the copy lasts as long as it reads.
+        ort.InferenceSession.create(new Uint8Array(model.bytes!).slice(), options)
       : ort.InferenceSession.create(model.path, options));
   } catch (cause) {
     throw new YoloError(

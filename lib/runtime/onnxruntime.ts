@@ -36,7 +36,7 @@ export async function createOnnxRuntimeBackend(options: OnnxRuntimeOptions): Pro
   switchTelemetryOff();
   const laneOptions = {
     workerFile: findWorkerFile(options.workerFile),
-    model: { path, bytes: bytes === undefined ? undefined : bytes.slice() },
+    model: { path, bytes: bytes === undefined ? undefined : sharedCopy(bytes) },
     threads: options.threads ?? Math.max(1, Math.floor(Math.min(availableParallelism(), MOST_THREADS) / laneCount)),
   };
   const start = (): Promise<Lane> => Lane.start(laneOptions);
@@ -50,9 +50,17 @@ export async function createOnnxRuntimeBackend(options: OnnxRuntimeOptions): Pro
   return new CpuBackend(lanes, start, maxQueue);
 }
 
+function sharedCopy(bytes: Uint8Array): SharedArrayBuffer {
+  const copy = new SharedArrayBuffer(bytes.byteLength);
+  new Uint8Array(copy).set(bytes);
+  return copy;
+}
+
 /**
  * Official builds of ONNX Runtime report each session to their maker, and leave files in the temporary folder, unless
  * this is in the environment when they are loaded. A program that sets the variable itself decides for itself.
+ * In a worker thread of the program, process.env is a copy that native code does not see: there the variable counts only
+ * where the process was started with it, or its main thread has set it.
  */
 function switchTelemetryOff(): void {
   process.env.ORT_DISABLE_TELEMETRY ??= '1';

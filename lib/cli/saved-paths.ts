@@ -1,6 +1,7 @@
-import { mkdir, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { join, parse } from 'node:path';
 import { YoloError } from '../index.js';
+import { makeFolder } from '../model/make-folder.js';
 import { type Picture, STANDARD_INPUT } from './pictures.js';
 
 /** Kinds of files that annotated pictures are written as; of other pictures they become PNG files. */
@@ -14,7 +15,7 @@ const WRITTEN = new Set('.jpg .jpeg .png .webp .avif .tif .tiff'.split(' '));
  */
 export async function savedPaths(folder: string, pictures: readonly Picture[]): Promise<string[]> {
   try {
-    await mkdir(folder, { recursive: true });
+    await makeFolder(folder);
   } catch (cause) {
     throw new YoloError(
       'ERR_YOLO_INVALID_ARGUMENT',

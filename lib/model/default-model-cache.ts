@@ -1,6 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { makeFolder } from './make-folder.js';
 
 /** Whether a cached file can be used: `damaged` is one whose bytes are not those that were written. */
 export type CacheState = 'intact' | 'damaged' | 'absent';
@@ -20,7 +21,7 @@ export async function cacheState(path: string, sha256: string): Promise<CacheSta
 export async function writeToCache(path: string, bytes: Uint8Array): Promise<boolean> {
   const unfinished = `${path}.${randomUUID()}.tmp`;
   try {
-    await mkdir(dirname(path), { recursive: true });
+    await makeFolder(dirname(path));
     await writeFile(unfinished, bytes);
     await rename(unfinished, path);
     return true;

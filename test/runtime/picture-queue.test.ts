@@ -1,4 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createLetterbox } from '../../lib/core/letterbox.js';
@@ -92,6 +94,64 @@ async function settle(): Promise<void> {
 }
 
 const numbersOf = (results: { classId: Int32Array }[]): number[] => results.map(({ classId }) => classId[0]!);
+
+const CODE_OF: Readonly<Record<string, string>> = {
+  undecodable: 'ERR_YOLO_IMAGE_DECODE',
+  unpackable: 'ERR_YOLO_INTERNAL',
+  unrunnable: 'ERR_YOLO_DEVICE',
+};
+
+async function turnsOf(count: number): Promise<void> {
+  for (let i = 0; i < count; i++) await turn();
+}
+
+/** A lane that takes a few turns for everything, does to each batch what its last picture is fated to, and can die at any time. */
+class MortalLane implements PictureLane {
+  alive = true;
+  readonly #fateOf: ReadonlyMap<number, string>;
+  #numbers: number[] = [];
+
+  constructor(fateOf: ReadonlyMap<number, string>) {
+    this.#fateOf = fateOf;
+  }
+
+  async pack(image: RgbImage, slot: number): Promise<number> {
+    await this.#live(1);
+    if (slot === 0) this.#numbers = [];
+    this.#numbers.push(image.width);
+    if (this.#fateOf.get(image.width) === 'fatal') this.die();
+    if (this.#fateOf.get(image.width) === 'unpackable') throw new YoloError('ERR_YOLO_INTERNAL', 'no room');
+    return this.#live(1);
+  }
+
+  async result(): Promise<BatchResult> {
+    const numbers = this.#numbers;
+    await this.#live(3);
+    if (this.#fateOf.get(numbers.at(-1)!) === 'unrunnable') throw new YoloError('ERR_YOLO_DEVICE', 'does not fit');
+    return { inferenceMs: 0, results: numbers.map(resultOf) };
+  }
+
+  drop(): void {}
+
+  die(): void {
+    this.alive = false;
+  }
+
+  async #live(turns: number): Promise<number> {
+    await turnsOf(turns);
+    if (!this.alive) throw new LaneDied('killed');
+    return turns;
+  }
+}
+
+async function collectGarbage(): Promise<void> {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  for (let i = 0; i < 3; i++) {
+    await settle();
+    collect();
+  }
+}
 
 describe('the queue of pictures', () => {
   it('serves calls in their order and decodes at most one picture more than there are lanes', async () => {
@@ -267,68 +327,186 @@ describe('the queue of pictures', () => {
     await drained;
   });
 
-  it('settles every call, whatever happens to pictures, lanes and callers', async () => {
-    const fate = fc.constantFrom('fine', 'fine', 'fine', 'undecodable', 'aborted', 'fatal');
+  it('replaces a lane that died idle without counting it against the next picture', async () => {
+    const { lanes, restarted, queue } = queueOf(1);
+    lanes[0]!.die();
+    const call = queue.submit([source(1)], plan);
+    await settle();
+    restarted[0]!.die();
+    await settle();
+    restarted[1]!.finish();
+    expect(numbersOf(await call)).toEqual([1]);
+    expect(queue.stats().lanesReplaced).toBe(2);
+  });
+
+  it('rejects with the reason why no lane can be started, and tries again for the next picture', async () => {
+    const lane = new FakeLane();
+    lane.die();
+    const reasons: Error[] = [
+      new YoloError('ERR_YOLO_MODEL_PARSE', 'The file is gone'),
+      new LaneDied('killed'),
+      new LaneDied('killed again'),
+    ];
+    const fresh = new FakeLane();
+    const queue = new PictureQueue<FakeLane>(
+      [lane],
+      async () => {
+        const reason = reasons.shift();
+        if (reason !== undefined) throw reason;
+        return fresh;
+      },
+      Number.POSITIVE_INFINITY,
+    );
+    await expect(queue.submit([source(1)], plan)).rejects.toMatchObject({ code: 'ERR_YOLO_MODEL_PARSE' });
+    await expect(queue.submit([source(2)], plan)).rejects.toMatchObject({
+      code: 'ERR_YOLO_LANE_FAILED',
+      message: expect.stringContaining('picture 2'),
+    });
+    const call = queue.submit([source(3)], plan);
+    await settle();
+    fresh.finish();
+    expect(numbersOf(await call)).toEqual([3]);
+    await queue.drain();
+    expect(queue.stats()).toMatchObject({ queued: 0, decoded: 0, lanesReplaced: 1 });
+  });
+
+  it('waits for a lane that is being restarted when it is drained', async () => {
+    const lane = new FakeLane();
+    lane.die();
+    const started = new Gate<FakeLane>();
+    const queue = new PictureQueue<FakeLane>([lane], () => started.passed, Number.POSITIVE_INFINITY);
+    const stop = new AbortController();
+    const call = queue.submit([source(1)], plan, stop.signal);
+    await settle();
+    let drained = false;
+    const draining = queue.drain().then(() => {
+      drained = true;
+    });
+    stop.abort('enough');
+    await expect(call).rejects.toBe('enough');
+    await settle();
+    expect(drained).toBe(false);
+    const fresh = new FakeLane();
+    started.open(fresh);
+    await draining;
+    // Close can reach it, and so it does not stay behind.
+    expect(queue.lanes).toEqual([fresh]);
+    expect(fresh.runs).toEqual([]);
+  });
+
+  it('lets go of the pixels of pictures that were letterboxed or aborted while another runs', async () => {
+    const { lanes, queue } = queueOf(1);
+    const seen: WeakRef<RgbImage>[] = [];
+    const watched = (number: number): PictureSource =>
+      source(number, async () => {
+        const image = pixels(number);
+        seen.push(new WeakRef(image));
+        return image;
+      });
+    const stop = new AbortController();
+    const batch = queue.submit([1, 2, 3, 4].map(watched), plan);
+    await settle();
+    const aborted = [5, 6].map((number) => queue.submit([watched(number)], plan, stop.signal));
+    await settle();
+    stop.abort('enough');
+    await Promise.allSettled(aborted);
+    expect(queue.stats().decoded).toBe(0);
+    await collectGarbage();
+    expect(seen.map((image) => image.deref())).toEqual(Array(6).fill(undefined));
+    lanes[0]!.finish();
+    expect(numbersOf(await batch)).toEqual([1, 2, 3, 4]);
+  });
+
+  it('lets go of what an aborted call was given while another runs', async () => {
+    const { lanes, queue } = queueOf(1);
+    const running = queue.submit([source(1)], plan);
+    await settle();
+    const stop = new AbortController();
+    const given = [2, 3, 4, 5, 6].map((number) => {
+      const picture = source(number);
+      queue.submit([picture], plan, stop.signal).catch(() => {});
+      return new WeakRef(picture);
+    });
+    await settle();
+    stop.abort('enough');
+    await settle();
+    await collectGarbage();
+    expect(given.map((picture) => picture.deref())).toEqual(Array(5).fill(undefined));
+    lanes[0]!.finish();
+    await running;
+  });
+
+  it('settles every call, whatever happens to pictures, lanes and callers, and whenever it does', async () => {
+    const fate = fc.constantFrom('fine', 'fine', 'fine', 'undecodable', 'unpackable', 'unrunnable', 'aborted', 'fatal');
+    const call = fc.record({
+      size: fc.integer({ min: 1, max: 6 }),
+      fate,
+      decodeTurns: fc.integer({ min: 0, max: 4 }),
+      abortTurns: fc.integer({ min: 0, max: 30 }),
+      beginTurns: fc.integer({ min: 0, max: 10 }),
+    });
     await fc.assert(
       fc.asyncProperty(
         fc.integer({ min: 1, max: 3 }),
-        fc.array(fc.record({ size: fc.integer({ min: 1, max: 6 }), fate, delay: fc.integer({ min: 0, max: 3 }) }), {
-          maxLength: 12,
-        }),
-        async (laneCount, jobs) => {
-          const fatal = new Set<number>();
-          const newLane = (): PictureLane => {
-            let numbers: number[] = [];
-            const lane = {
-              alive: true,
-              async pack(image: RgbImage, slot: number) {
-                await turn();
-                if (slot === 0) numbers = [];
-                numbers.push(image.width);
-                if (fatal.has(image.width)) lane.alive = false;
-                if (!lane.alive) throw new LaneDied('killed');
-                return 0;
-              },
-              async result() {
-                await turn();
-                return { inferenceMs: 0, results: numbers.map(resultOf) };
-              },
-              drop() {},
-            };
-            return lane;
-          };
+        fc.array(call, { maxLength: 12 }),
+        // When an idle or busy lane dies by itself, and which restarts fail.
+        fc.array(fc.integer({ min: 0, max: 30 }), { maxLength: 3 }),
+        fc.array(fc.boolean(), { maxLength: 4 }),
+        fc.integer({ min: 0, max: 40 }),
+        async (laneCount, calls, deaths, restarts, drainTurns) => {
+          const fateOf = new Map<number, string>();
+          const newLane = (): MortalLane => new MortalLane(fateOf);
+          const unreliable = deaths.length > 0 || restarts.includes(false);
           const queue = new PictureQueue(
             Array.from({ length: laneCount }, newLane),
-            async () => newLane(),
+            async () => {
+              await turn();
+              if (restarts.shift() === false) throw new LaneDied('stillborn');
+              return newLane();
+            },
             Number.POSITIVE_INFINITY,
           );
+          const killing = deaths.map(async (turns, index) => {
+            await turnsOf(turns);
+            queue.lanes[index % laneCount]!.die();
+          });
           let number = 0;
-          const calls = jobs.map(async ({ size, fate, delay }) => {
+          const outcomes = calls.map(async ({ size, fate, decodeTurns, abortTurns, beginTurns }) => {
             const numbers = Array.from({ length: size }, () => ++number);
-            if (fate === 'fatal') fatal.add(numbers.at(-1)!);
+            fateOf.set(numbers.at(-1)!, fate);
             const pictures = numbers.map((at) =>
               source(at, async () => {
-                for (let i = 0; i < delay; i++) await turn();
-                if (fate === 'undecodable' && at === numbers.at(-1))
-                  throw new YoloError('ERR_YOLO_IMAGE_DECODE', 'broken');
+                await turnsOf(decodeTurns);
+                if (fateOf.get(at) === 'undecodable') throw new YoloError('ERR_YOLO_IMAGE_DECODE', 'broken');
                 return pixels(at);
               }),
             );
+            await turnsOf(beginTurns);
             const stop = new AbortController();
-            if (fate === 'aborted') void turn().then(() => stop.abort('stopped'));
+            if (fate === 'aborted') void turnsOf(abortTurns).then(() => stop.abort('stopped'));
             const outcome = await queue.submit(pictures, plan, stop.signal).then(numbersOf, (error: unknown) => error);
-            if (fate === 'fine') expect(outcome).toEqual(numbers);
-            if (fate === 'undecodable') expect(outcome).toMatchObject({ code: 'ERR_YOLO_IMAGE_DECODE' });
-            if (fate === 'fatal') expect(outcome).toMatchObject({ code: 'ERR_YOLO_LANE_FAILED' });
+            if (Array.isArray(outcome)) {
+              expect(['fine', 'aborted']).toContain(fate);
+              expect(outcome).toEqual(numbers);
+            } else if (outcome !== 'stopped') {
+              const { code } = outcome as YoloError;
+              const possible = [CODE_OF[fate] ?? 'ERR_YOLO_LANE_FAILED'];
+              if (unreliable) possible.push('ERR_YOLO_LANE_FAILED');
+              if (drainTurns <= beginTurns) possible.push('ERR_YOLO_CLOSED');
+              if (fate === 'fine' && !unreliable && code !== 'ERR_YOLO_CLOSED') throw outcome;
+              expect(possible).toContain(code);
+            }
           });
-          await Promise.all(calls);
-          await queue.drain();
-          await settle();
+          await turnsOf(drainTurns);
+          // Resolves only when every lane is idle.
+          const draining = queue.drain();
+          await Promise.all([...outcomes, ...killing, draining]);
+          await turnsOf(6);
           expect(queue.stats()).toMatchObject({ queued: 0, decoded: 0 });
           expect(queue.stats().decodedHighWater).toBeLessThanOrEqual(laneCount + 1);
         },
       ),
-      { numRuns: 300 },
+      { numRuns: 400 },
     );
   });
 });

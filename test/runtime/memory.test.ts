@@ -25,7 +25,9 @@ it('a thousand calls at once with 1080p JPEGs hold a handful of decoded pictures
     console.log(JSON.stringify({ done: results.length, grownMiB: (peak - before) / 2 ** 20, ...detector.stats() }));
     await detector.close();`;
   const root = new URL('../..', import.meta.url);
-  const stats = JSON.parse(execFileSync(process.execPath, ['--input-type=module', '-e', script], { cwd: root, encoding: 'utf8' }));
+  const stats = JSON.parse(
+    execFileSync(process.execPath, ['--input-type=module', '-e', script], { cwd: root, encoding: 'utf8' }),
+  );
   expect(stats).toMatchObject({ done: 1000, queued: 0, decoded: 0 });
   expect(stats.decodedHighWater).toBe(3);
   // All of them decoded at once would be 6,000 MiB.

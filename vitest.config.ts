@@ -3,7 +3,7 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
-    globalSetup: ['test/support/build.ts'],
+    globalSetup: ['test/support/announce.ts', 'test/support/build.ts'],
     // Lint checks the types of everything; here only what type tests say.
     typecheck: { enabled: true, include: ['test/**/*.test-d.ts'], ignoreSourceErrors: true },
     // A native crash then takes one worker process with it, not the run.

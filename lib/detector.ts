@@ -43,6 +43,8 @@ export class Detector<T = Detections> {
   readonly #options: DetectorOptions;
   readonly #plan: LanePlan;
   readonly #postprocessor: Postprocessor<T> | undefined;
+  /** Runs that create() made to prove the model. */
+  readonly #proofRuns: number;
 
   private constructor(
     loaded: Awaited<ReturnType<typeof loadModel>>,
@@ -57,6 +59,7 @@ export class Detector<T = Detections> {
     this.#options = options;
     this.#plan = loaded.plan;
     this.#postprocessor = postprocessor;
+    this.#proofRuns = loaded.backend.stats().completed;
   }
 
   /**
@@ -136,7 +139,8 @@ export class Detector<T = Detections> {
 
   /** Waiting and finished pictures, memory high-water marks, the device. */
   stats(): DetectorStats {
-    return { device: this.device, ...this.#backend.stats() };
+    const stats = this.#backend.stats();
+    return { device: this.device, ...stats, completed: stats.completed - this.#proofRuns };
   }
 
   /** Finishes the calls under way and frees everything; later calls reject with ERR_YOLO_CLOSED. May be called again. */

@@ -107,7 +107,9 @@ export function didYouMean(word: string, words: readonly string[]): string {
   let nearest = '';
   let least = Number.POSITIVE_INFINITY;
   for (const candidate of words) {
-    const edits = distance(word.toLowerCase(), candidate.toLowerCase());
+    const [given, known] = [word.toLowerCase(), candidate.toLowerCase()];
+    // The beginning of a word is as near as a slip of one letter: `confidence` for `confidenceThreshold`.
+    const edits = word.length >= 3 && known.startsWith(given) ? 1 : distance(given, known);
     if (edits < least) {
       least = edits;
       nearest = candidate;

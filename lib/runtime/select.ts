@@ -6,8 +6,7 @@ export interface DeviceChoice {
   readonly fallbackReason?: string;
 }
 
-const NO_GPU_YET =
-  'this version of migraphx-yolo runs models on the CPU only; its GPU backend (MIGraphX) is not part of it yet, see docs/hardware-status.md';
+const NO_GPU_YET = 'this version has no GPU backend yet, see docs/hardware-status.md';
 
 /**
  * The device that a detector runs on. `'auto'` takes the best that can be used and says why it is no better one.

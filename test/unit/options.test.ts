@@ -54,6 +54,7 @@ describe('options of create()', () => {
     expect(messageOf(() => checkDetectorOptions({ confidenceTreshold: 0.5 }))).toBe(
       'Unknown key "confidenceTreshold" in options; did you mean "confidenceThreshold"?',
     );
+    expect(messageOf(() => checkDetectOptions({ confidence: 0.4 }))).toContain('did you mean "confidenceThreshold"?');
     expect(messageOf(() => checkDetectorOptions({ inputFormat: { layout: 'nchw' } }))).toContain(
       'known are channelOrder',
     );

@@ -309,12 +309,14 @@ function unknown(what: string, signature: ModelSignature, candidates: readonly C
   const considered = candidates.map(
     ({ head, classCount, against }) => `${head} with ${classCount} classes: ${against}`,
   );
+  const names = HEADS.map((head) => head.name).join(', ');
   return new YoloError(
     'ERR_YOLO_HEAD_UNKNOWN',
     `The model's outputs ${what}: ${outputs.join('; ')}, at input ${signature.inputWidth}x${signature.inputHeight}. ` +
-      (considered.length > 0 ? `Considered: ${considered.join('; ')}. ` : '') +
-      `${remedy || 'To read it all the same,'} set \`head\` (${HEADS.map((head) => head.name).join(', ')}) and, where it is another than the family's, ` +
-      '`inputFormat`; or give a `postprocessor`.',
+      (considered.length > 0
+        ? `Considered: ${considered.join('; ')}. ${remedy || 'To read it all the same,'} set \`head\` and, where it is another than the family's, ` +
+          '`inputFormat`; or give a `postprocessor`.'
+        : `Give a \`postprocessor\` that reads them; or, if they are one of these layouts after all, set \`head\`: ${names}.`),
     { phase: 'recognise', detail: { outputs, candidates } },
   );
 }

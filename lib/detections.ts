@@ -111,7 +111,8 @@ export class Detections implements Iterable<Detection>, DetectionColumns {
         throw invalid(`Detection ${at >> 2} has the coordinate ${xyxy[at]}`, { index: at >> 2 });
     }
     for (let index = 0; index < count; index++) {
-      if (!(confidence[index]! >= 0 && confidence[index]! <= 1))
+      // A quantised model's can pass 1 by the rounding of its last step.
+      if (!(confidence[index]! >= 0 && confidence[index]! <= 1.01))
         throw invalid(`Detection ${index} has the confidence ${confidence[index]}, outside [0, 1]`, { index });
       if (!(classId[index]! >= 0 && classId[index]! < labels.length))
         throw invalid(`Detection ${index} has the class ${classId[index]}, but there are ${labels.length} labels`, {
@@ -123,7 +124,7 @@ export class Detections implements Iterable<Detection>, DetectionColumns {
 
   /**
    * All detections of one picture, from several detectors or tiles of it, by falling confidence; of equal ones the earlier first.
-   * Overlapping boxes all stay: `nms` of `migraphx-yolo/core` suppresses them.
+   * Timings stay with the parts. Overlapping boxes all stay: `nms` of `migraphx-yolo/core` suppresses them.
    * @throws ERR_YOLO_INVALID_ARGUMENT for none, for pictures of different sizes, or for different labels.
    */
   static merge(parts: readonly Detections[]): Detections {
@@ -142,7 +143,8 @@ export class Detections implements Iterable<Detection>, DetectionColumns {
       Array.from(part.confidence, (confidence, index) => ({ part, index, confidence })),
     );
     rows.sort((a, b) => b.confidence - a.confidence);
-    return first.#rows(rows);
+    const { labels, image, source } = first;
+    return new Detections(first.#rows(rows), { labels, image, source });
   }
 
   get length(): number {
@@ -151,7 +153,8 @@ export class Detections implements Iterable<Detection>, DetectionColumns {
 
   /** The detection at that place, from the end for a negative one; undefined where there is none. */
   at(index: number): Detection | undefined {
-    const place = Math.trunc(index) + (index < 0 ? this.length : 0);
+    const whole = Math.trunc(index) || 0;
+    const place = whole + (whole < 0 ? this.length : 0);
     if (!(place >= 0 && place < this.length)) return undefined;
     const [x1, y1, x2, y2] = this.xyxy.subarray(4 * place, 4 * place + 4) as unknown as [
       number,
@@ -260,7 +263,8 @@ function categoryIdsOf(labels: readonly string[]): readonly number[] {
 }
 
 function rounded(value: number, decimals: number): number {
-  return Number(value.toFixed(decimals));
+  // JSON knows no -0.
+  return Number(value.toFixed(decimals)) + 0;
 }
 
 function invalid(message: string, detail: Record<string, unknown>): YoloError {

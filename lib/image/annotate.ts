@@ -3,7 +3,7 @@ import { extname } from 'node:path';
 import { YoloError } from '../errors.js';
 import type { ImageInput } from '../types.js';
 import { coloursOf } from './colours.js';
-import { decodeImage, describeInput, loadSharp } from './decode.js';
+import { DEFAULT_LIMIT_INPUT_PIXELS, decodeImage, describeInput, loadSharp } from './decode.js';
 import { lettering } from './lettering.js';
 
 /** What is drawn: a picture's size and its boxes in pixels, best first. */
@@ -37,19 +37,31 @@ export function annotateToPng(picture: ImageInput, drawing: Drawing): Promise<Bu
 
 /** The same, into a file of the format that its extension names. */
 export async function annotateFile(path: string, picture: ImageInput, drawing: Drawing): Promise<void> {
-  const extension = extname(path).toLowerCase();
-  const format = (FORMATS as Record<string, Format | undefined>)[extension];
+  const format = typeof path === 'string' ? formatOf(path) : undefined;
   if (format === undefined)
     throw new YoloError(
       'ERR_YOLO_INVALID_ARGUMENT',
-      `Expected the path of a picture to end in ${Object.keys(FORMATS).join(', ')} but received ${JSON.stringify(path)}`,
+      `Expected the path of a picture to end in ${Object.keys(FORMATS).join(', ')} but received ${typeof path === 'string' ? JSON.stringify(path) : describeInput(path)}`,
       { phase: 'annotate', detail: { path } },
     );
-  await writeFile(path, await encode(picture, drawing, format));
+  const file = await encode(picture, drawing, format);
+  try {
+    await writeFile(path, file);
+  } catch (cause) {
+    const { code, message } = cause as NodeJS.ErrnoException;
+    const reason = code === 'ENOENT' ? 'there is no such folder (ENOENT)' : message;
+    throw failed(`Cannot write the picture ${path}: ${reason}`, { path, code }, cause);
+  }
+}
+
+function formatOf(path: string): Format | undefined {
+  return (FORMATS as Record<string, Format | undefined>)[extname(path).toLowerCase()];
 }
 
 async function encode(picture: ImageInput, drawing: Drawing, format: Format): Promise<Buffer> {
-  const { data, width, height } = await decodeImage(picture);
+  // Detection has let its size pass, whatever the limit was.
+  const limitInputPixels = Math.max(DEFAULT_LIMIT_INPUT_PIXELS, drawing.image.width * drawing.image.height);
+  const { data, width, height } = await decodeImage(picture, { limitInputPixels });
   if (width !== drawing.image.width || height !== drawing.image.height)
     throw new YoloError(
       'ERR_YOLO_INVALID_ARGUMENT',
@@ -57,11 +69,25 @@ async function encode(picture: ImageInput, drawing: Drawing, format: Format): Pr
       { phase: 'annotate', detail: { width, height } },
     );
   const sharp = await loadSharp();
-  return sharp(data, { raw: { width, height, channels: 3 } })
-    .composite([{ input: Buffer.from(overlay(drawing)) }])
-    .removeAlpha()
-    .toFormat(format, format === 'jpeg' ? { quality: 92, chromaSubsampling: '4:4:4' } : {})
-    .toBuffer();
+  const drawn = Buffer.from(overlay(drawing));
+  try {
+    return await sharp(data, { raw: { width, height, channels: 3 }, limitInputPixels: false })
+      .composite([{ input: drawn, limitInputPixels: false }])
+      .removeAlpha()
+      .toFormat(format, format === 'jpeg' ? { quality: 92, chromaSubsampling: '4:4:4' } : {})
+      .toBuffer();
+  } catch (cause) {
+    // Formats have greatest sizes: 16383 pixels a side for WebP.
+    throw failed(
+      `A picture of ${width}×${height} cannot be written as ${format}: ${(cause as Error).message}; choose another format`,
+      { format, width, height },
+      cause,
+    );
+  }
+}
+
+function failed(message: string, detail: Record<string, unknown>, cause: unknown): YoloError {
+  return new YoloError('ERR_YOLO_INVALID_ARGUMENT', message, { phase: 'annotate', detail, cause });
 }
 
 function overlay(drawing: Drawing): string {
@@ -79,6 +105,12 @@ function drawBox(
 ): string {
   const side = (width + height) / 2;
   const line = Math.max(1, Math.round(side * 0.003));
+  // Half a line inside the picture: at its border the other half would be cut off.
+  const [minX, minY, maxX, maxY] = [line / 2, line / 2, width - line / 2, height - line / 2];
+  const frameX = clamp(x1, minX, maxX);
+  const frameY = clamp(y1, minY, maxY);
+  const frameWidth = clamp(x2, frameX, maxX) - frameX;
+  const frameHeight = clamp(y2, frameY, maxY) - frameY;
   const colours = coloursOf(classId);
   const text = `${label} ${confidence.toFixed(2)}`;
   const wanted = Math.max(10, Math.round(side * 0.02));
@@ -92,8 +124,12 @@ function drawBox(
   const above = y1 - line / 2 - labelHeight;
   const top = Math.max(0, Math.min(above >= 0 ? above : y1 - line / 2, height - labelHeight));
   return (
-    `<rect x="${x1}" y="${y1}" width="${Math.max(0, x2 - x1)}" height="${Math.max(0, y2 - y1)}" fill="none" stroke="${colours.fill}" stroke-width="${line}"/>` +
+    `<rect x="${frameX}" y="${frameY}" width="${frameWidth}" height="${frameHeight}" fill="none" stroke="${colours.fill}" stroke-width="${line}"/>` +
     `<rect x="${left}" y="${top}" width="${labelWidth}" height="${labelHeight}" fill="${colours.fill}"/>` +
     `<path transform="translate(${left + margin} ${top + size})" fill="${colours.text}" d="${letters.path}"/>`
   );
+}
+
+function clamp(value: number, least: number, most: number): number {
+  return Math.max(least, Math.min(value, most));
 }

@@ -11,7 +11,7 @@ import { toRgb } from './pixels.js';
 export { assertImageInput, describeInput } from './input.js';
 
 /** 100 megapixels. */
-const DEFAULT_LIMIT_INPUT_PIXELS = 100_000_000;
+export const DEFAULT_LIMIT_INPUT_PIXELS = 100_000_000;
 
 export interface DecodeOptions {
   /** The most pixels, before anything is decoded. Defaults to 100,000,000. */
@@ -22,7 +22,8 @@ export interface DecodeOptions {
  * A picture as the model's part of this library takes it: upright (EXIF orientation applied), RGB, 8 bits, at full size.
  * One rule for every kind of input: gray becomes RGB, alpha is composited over level 114, 16 bits become 8, RGB and gray
  * ignore a colour profile, CMYK is converted by its own, of an animation the first frame counts. Your data are read,
- * never changed; pixels of three channels are passed on without a copy.
+ * never changed; pixels of three channels are passed on without a copy. Of 16 bits the upper 8 count. A file that is cut short or
+ * damaged is an error, as its gray rest would only hide that objects are missing; what decoders merely warn of is not.
  * @throws ERR_YOLO_INVALID_ARGUMENT for what is no picture, ERR_YOLO_IMAGE_DECODE for one that cannot be read.
  */
 export async function decodeImage(input: ImageInput, options: DecodeOptions = {}): Promise<RgbImage> {
@@ -42,7 +43,9 @@ async function bytesOf(input: Exclude<ImageInput, { data: unknown }>): Promise<U
   if (types.isArrayBuffer(input)) return new Uint8Array(input);
   if (input instanceof Blob) return readBlob(input);
   // Another thread could write into shared memory while it is decoded, and the decoder does not take it.
-  return types.isSharedArrayBuffer(input.buffer) ? Uint8Array.from(input) : input;
+  if (types.isSharedArrayBuffer(input.buffer)) return Uint8Array.from(input);
+  // A view of this realm: the decoder refuses those of others.
+  return new Uint8Array(input.buffer, input.byteOffset, input.length);
 }
 
 async function readBlob(blob: Blob): Promise<Uint8Array> {
@@ -77,9 +80,14 @@ async function decodeBytes(bytes: Uint8Array, name: string, limit: number): Prom
   const sharp = await loadSharp();
   const options: SharpOptions = { ignoreIcc: true, limitInputPixels: false, failOn: 'error' };
   try {
-    const { format, width, height, space, pageHeight = height } = await sharp(bytes, options).metadata();
+    const { format, width, height, space, depth, pageHeight = height } = await sharp(bytes, options).metadata();
     // Should its beginning ever not show what it is: reading metadata draws nothing yet.
     if (format === 'svg') throw notRead(name, SVG);
+    if (depth !== 'uchar' && depth !== 'ushort')
+      throw undecodable(
+        `${name} has ${depth} samples, whose range no file states; convert it to 8 or 16 bits a channel`,
+        { format, depth },
+      );
     if (width * pageHeight > limit) throw tooLarge(name, width, pageHeight, limit);
     const { data, info } = await sharp(bytes, { ...options, ignoreIcc: space !== 'cmyk' })
       .autoOrient()
@@ -94,7 +102,7 @@ async function decodeBytes(bytes: Uint8Array, name: string, limit: number): Prom
 }
 
 function explain(cause: Error, bytes: Uint8Array, name: string): YoloError {
-  const [reason] = cause.message.split('\n', 1);
+  const reason = cause.message.split('\n', 1)[0]!.replace(/[:.\s]+$/, '');
   const leading = Buffer.from(bytes.subarray(0, 8)).toString('hex');
   return undecodable(
     `${name} cannot be decoded (${bytes.length} bytes that begin with ${leading}): ${reason}. ` +

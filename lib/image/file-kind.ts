@@ -43,6 +43,8 @@ export function refusedKind(bytes: Uint8Array): RefusedKind | undefined {
   const text = asText(isGzip ? inflated(bytes) : leading);
   // No picture begins as markup does, so what kind of markup it is need only be right in the message.
   if (/^[\s\uFEFF\0]*</.test(text)) return markup(text);
+  // The decoder looks for a drawing behind other text as well.
+  if (/^[\t\n\r\x20-\x7e]*<svg/i.test(text)) return SVG;
   if (isGzip) return { format: 'gzip', remedy: 'unpack it first' };
   const latin1 = Buffer.from(leading.subarray(0, 16)).toString('latin1');
   // AVIF, too, is an ISO file with brands; its still pictures are read.

@@ -8,11 +8,12 @@ export function describeInput(input: unknown): string {
   if (input instanceof URL) return input.href;
   if (input instanceof Blob) return `Blob of ${input.size} bytes`;
   // Not `instanceof`: test runners give each file a realm of its own, with other constructors.
-  if (ArrayBuffer.isView(input) || types.isArrayBuffer(input))
+  if (ArrayBuffer.isView(input) || types.isAnyArrayBuffer(input))
     return `${input.constructor.name} of ${input.byteLength} bytes`;
   if (isRawImageShaped(input)) return `RawImage ${input.width}×${input.height}×${input.channels}`;
+  if (Array.isArray(input)) return `an array of ${input.length}`;
   if (typeof input === 'object' && input !== null)
-    return `an object with the keys ${Object.keys(input).join(', ') || '(none)'}`;
+    return `an object with the keys ${Object.keys(input).slice(0, 10).join(', ') || '(none)'}`;
   return `${String(input)} (${typeof input})`;
 }
 
@@ -30,6 +31,18 @@ export function assertImageInput(input: unknown): asserts input is ImageInput {
       `Expected a picture (a path, a file: URL, encoded bytes, or { data, width, height, channels }) but received ${describeInput(input)}`,
       input,
     );
+  } else if (types.isArrayBuffer(input) && isDetached(input)) {
+    throw refuse('Expected the bytes of a picture but received an ArrayBuffer that was transferred away', undefined);
+  }
+}
+
+// Its `detached` is younger than Node 20.
+function isDetached(buffer: ArrayBuffer): boolean {
+  try {
+    new Uint8Array(buffer);
+    return false;
+  } catch {
+    return true;
   }
 }
 

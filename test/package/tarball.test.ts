@@ -92,7 +92,7 @@ describe('the packed package', () => {
   it('holds what users need and nothing else', () => {
     const paths = packed.files.map((file) => file.path);
     const expected =
-      /^(dist\/.+\.(c|m)?js(\.map)?|dist\/.+\.d\.c?ts|assets\/(aeroplane\.jpg|SOURCES\.md)|README\.md|LICENSE|CHANGELOG\.md|package\.json)$/;
+      /^(dist\/.+\.(c|m)?js(\.map)?|dist\/.+\.d\.c?ts|assets\/(aeroplane\.jpg|SOURCES\.md)|docs\/[a-z-]+\.md|(README|CHANGELOG|CONTRIBUTING|SECURITY)\.md|LICENSE|package\.json)$/;
     expect(paths.filter((path) => !expected.test(path))).toEqual([]);
     expect(paths).toEqual(
       expect.arrayContaining([
@@ -106,6 +106,8 @@ describe('the packed package', () => {
         'dist/cli.js',
         'assets/aeroplane.jpg',
         'LICENSE',
+        // README leads there.
+        'docs/errors.md',
       ]),
     );
   });

@@ -14,6 +14,8 @@ export interface LaneStart {
   /** One of them. The bytes are one copy for all lanes. */
   readonly model: { readonly path?: string; readonly bytes?: SharedArrayBuffer };
   readonly threads: number;
+  /** Whether threads of ONNX Runtime wait for their next work by spinning. */
+  readonly spins: boolean;
   /**
    * Shared Int32 flags. STOP: set by the host at process exit; the worker begins no native call after that.
    * BUSY: set by the worker while native code runs, and by the host until the worker has started.

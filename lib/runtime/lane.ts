@@ -19,6 +19,7 @@ export interface LaneOptions {
   readonly workerFile: URL;
   readonly model: LaneStart['model'];
   readonly threads: number;
+  readonly spins: boolean;
 }
 
 export interface BatchResult {
@@ -57,13 +58,13 @@ export class Lane {
   #done: Settler<BatchResult> | undefined;
   #result: Promise<BatchResult> | undefined;
 
-  private constructor({ workerFile, model, threads }: LaneOptions, started: Settler<Lane>) {
+  private constructor({ workerFile, model, threads, spins }: LaneOptions, started: Settler<Lane>) {
     const flags = new Int32Array(new SharedArrayBuffer(8));
     // Loading is native work too; the worker lowers the flag when it has started.
     Atomics.store(flags, BUSY, 1);
     this.#started = started;
     this.#worker = new Worker(workerFile, {
-      workerData: { model, threads, flags } satisfies LaneStart,
+      workerData: { model, threads, spins, flags } satisfies LaneStart,
       name: 'migraphx-yolo lane',
       // The program's own flags are about its own code (--input-type, --import of a loader): some do not go with a file.
       execArgv: [],

@@ -25,7 +25,7 @@ type Ort = typeof import('onnxruntime-node');
 type Picture = Extract<ToWorker, { kind: 'picture' }>;
 
 const port = parentPort!;
-const { model, threads, flags } = workerData as LaneStart;
+const { model, threads, spins, flags } = workerData as LaneStart;
 const packer = new TensorPacker();
 const candidates = new Candidates();
 /** Holds the input of the largest batch so far; each run takes a view of it. */
@@ -84,9 +84,12 @@ async function createSession(ort: Ort): Promise<InferenceSession> {
     interOpNumThreads: 1,
     executionMode: 'sequential',
     logSeverityLevel: 3,
-    // It folds a Pad of zeros into the MaxPool behind it, which pads with -infinity: YOLOv3-tiny then gives other boxes.
-    // Models run as fast without it.
-    extra: { optimization: { disable_specified_optimizers: 'Pad_Fusion' } },
+    extra: {
+      // It folds a Pad of zeros into the MaxPool behind it, which pads with -infinity: YOLOv3-tiny then gives other boxes.
+      // Models run as fast without it.
+      optimization: { disable_specified_optimizers: 'Pad_Fusion' },
+      session: { intra_op: { allow_spinning: spins ? '1' : '0' } },
+    },
   };
   try {
     return await (model.path === undefined

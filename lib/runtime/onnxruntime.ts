@@ -34,10 +34,14 @@ export async function createOnnxRuntimeBackend(options: OnnxRuntimeOptions): Pro
   const { lanes: laneCount = 1, maxQueue = Number.POSITIVE_INFINITY } = options;
   const { path, bytes } = options.model;
   switchTelemetryOff();
+  const processors = availableParallelism();
+  const threads = options.threads ?? Math.max(1, Math.floor(Math.min(processors, MOST_THREADS) / laneCount));
   const laneOptions = {
     workerFile: findWorkerFile(options.workerFile),
     model: { path, bytes: bytes === undefined ? undefined : sharedCopy(bytes) },
-    threads: options.threads ?? Math.max(1, Math.floor(Math.min(availableParallelism(), MOST_THREADS) / laneCount)),
+    threads,
+    // Where no processor is left over, threads that spin hold up each other, and the program's own thread most of all.
+    spins: laneCount * threads < processors,
   };
   const start = (): Promise<Lane> => Lane.start(laneOptions);
   const started = await Promise.allSettled(Array.from({ length: laneCount }, start));

@@ -24,7 +24,7 @@ export interface Lettering {
 export function lettering(text: string, size: number): Lettering {
   let width = 0;
   let path = '';
-  for (const character of text) {
+  for (const character of inDrawingOrder(text)) {
     const font = fontWith(character);
     if (font === undefined) {
       path += hollowBox(width, size);
@@ -36,6 +36,11 @@ export function lettering(text: string, size: number): Lettering {
     width += ((glyph.advanceWidth ?? 0) * size) / font.unitsPerEm;
   }
   return { path, width };
+}
+
+// Hebrew, the one script here that runs from right to left.
+function inDrawingOrder(text: string): string {
+  return text.replace(/[\u0590-\u05ff]+(?: +[\u0590-\u05ff]+)*/g, (run) => [...run].reverse().join(''));
 }
 
 function fontWith(character: string): Font | undefined {

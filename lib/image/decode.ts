@@ -94,7 +94,7 @@ async function decodeBytes(bytes: Uint8Array, name: string, limit: number): Prom
       .toColourspace('srgb')
       .raw({ depth: 'uchar' })
       .toBuffer({ resolveWithObject: true });
-    return toRgb(data, info.width, info.height, info.channels);
+    return await toRgb(data, info.width, info.height, info.channels);
   } catch (error) {
     if (YoloError.is(error)) throw error;
     throw explain(error as Error, bytes, name);

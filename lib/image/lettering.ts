@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 // It is CommonJS: in Node its functions are found on the default export only.
 import opentype, { type Font, type PathCommand } from 'opentype.js';
+import { YoloError } from '../errors.js';
 
 // One face in several files, each with some of the scripts: Latin first, the others read when a text needs them.
 const SUBSETS = ['latin', 'latin-ext', 'cyrillic', 'cyrillic-ext', 'greek', 'vietnamese', 'hebrew', 'symbols', 'math'];
@@ -54,10 +55,19 @@ function fontWith(character: string): Font | undefined {
 function load(subset: string): Font {
   const known = fonts.get(subset);
   if (known !== undefined) return known;
-  const path = createRequire(import.meta.url).resolve(
-    `@fontsource/open-sans/files/open-sans-${subset}-600-normal.woff`,
-  );
-  const { buffer, byteOffset, byteLength } = readFileSync(path);
+  const file = `@fontsource/open-sans/files/open-sans-${subset}-600-normal.woff`;
+  let bytes: Buffer;
+  try {
+    bytes = readFileSync(createRequire(import.meta.url).resolve(file));
+  } catch (cause) {
+    // Of an application bundled into one file without its node_modules.
+    throw new YoloError(
+      'ERR_YOLO_BINDING_NOT_FOUND',
+      `The letters of labels (${file}) cannot be read: ${(cause as Error).message.split('\n', 1)[0]}. Keep the package @fontsource/open-sans installed beside the application`,
+      { phase: 'annotate', detail: { package: '@fontsource/open-sans' }, cause },
+    );
+  }
+  const { buffer, byteOffset, byteLength } = bytes;
   const font = opentype.parse(buffer.slice(byteOffset, byteOffset + byteLength));
   fonts.set(subset, font);
   return font;

@@ -8,6 +8,7 @@ import sharp from 'sharp';
 import { afterAll, describe, expect, it } from 'vitest';
 import { YoloError } from '../../lib/errors.js';
 import { assertImageInput, decodeImage, describeInput } from '../../lib/image/decode.js';
+import { refusedKind, SVG } from '../../lib/image/file-kind.js';
 import type { ImageInput, RawImage } from '../../lib/types.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'pictures-'));
@@ -103,6 +104,19 @@ describe('one rule for every way to give a picture', () => {
     const before = [...rgba.data];
     await decodeImage(rgba);
     expect([...rgba.data]).toEqual(before);
+  });
+
+  it('composites a large picture without holding the thread', async () => {
+    const width = 1920;
+    const raw = { data: new Uint8Array(width * 1080 * 4).fill(90), width, height: 1080, channels: 4 as const };
+    let turns = 0;
+    const timer = setInterval(() => turns++, 0);
+    const { data } = await decodeImage(raw);
+    clearInterval(timer);
+    expect(turns).toBeGreaterThan(2);
+    const level = Math.round((90 * 90 + 114 * 165) / 255);
+    expect(data.length).toBe(width * 1080 * 3);
+    expect(data.every((value) => value === level)).toBe(true);
   });
 
   it('takes the upper 8 of 16 bits', async () => {
@@ -342,7 +356,7 @@ describe('a drawing', () => {
     ['as it is', Buffer.from(bomb)],
     ['after a byte order mark', Buffer.from(`\uFEFF${bomb}`)],
     ['after space', Buffer.from(` \n\t${bomb}`)],
-    ['after more space than is looked at', Buffer.from(' '.repeat(900) + bomb)],
+    ['after much space', Buffer.from(' '.repeat(900) + bomb)],
     [
       'after a declaration, a comment and a doctype',
       Buffer.from(`<?xml version="1.0"?><!-- a > b --><!DOCTYPE svg>${bomb}`),
@@ -356,6 +370,7 @@ describe('a drawing', () => {
   ];
   for (const [title, input] of ways) {
     it(`is refused before a decoder sees it: ${title}`, async () => {
+      expect(refusedKind(input)).toBe(SVG);
       const start = performance.now();
       const error = await failure(input);
       expect(error.code).toBe('ERR_YOLO_IMAGE_DECODE');

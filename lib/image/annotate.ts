@@ -90,44 +90,78 @@ function failed(message: string, detail: Record<string, unknown>, cause: unknown
   return new YoloError('ERR_YOLO_INVALID_ARGUMENT', message, { phase: 'annotate', detail, cause });
 }
 
+/** Frames first and labels over them, both with the best on top. */
 function overlay(drawing: Drawing): string {
   const { width, height } = drawing.image;
-  // The best are drawn last, over the others.
-  const boxes = [...drawing].reverse().map((box) => drawBox(box, width, height));
-  return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}">${boxes.join('')}</svg>`;
+  const frames: string[] = [];
+  const labels: string[] = [];
+  const taken: Rectangle[] = [];
+  for (const box of drawing) {
+    frames.push(drawFrame(box, width, height));
+    labels.push(drawLabel(box, width, height, taken));
+  }
+  return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}">${frames.reverse().join('')}${labels.reverse().join('')}</svg>`;
 }
 
-/** A frame, and a label above it; where there is no room above, inside it, and always inside the picture. */
-function drawBox(
-  { xyxy: [x1, y1, x2, y2], confidence, classId, label }: DrawnBox,
-  width: number,
-  height: number,
-): string {
-  const side = (width + height) / 2;
-  const line = Math.max(1, Math.round(side * 0.003));
+interface Rectangle {
+  readonly x: number;
+  readonly y: number;
+  readonly width: number;
+  readonly height: number;
+}
+
+function lineWidth(width: number, height: number): number {
+  return Math.max(1, Math.round((width + height) * 0.0015));
+}
+
+function drawFrame({ xyxy: [x1, y1, x2, y2], classId }: DrawnBox, width: number, height: number): string {
+  const line = lineWidth(width, height);
   // Half a line inside the picture: at its border the other half would be cut off.
   const [minX, minY, maxX, maxY] = [line / 2, line / 2, width - line / 2, height - line / 2];
-  const frameX = clamp(x1, minX, maxX);
-  const frameY = clamp(y1, minY, maxY);
-  const frameWidth = clamp(x2, frameX, maxX) - frameX;
-  const frameHeight = clamp(y2, frameY, maxY) - frameY;
+  const x = clamp(x1, minX, maxX);
+  const y = clamp(y1, minY, maxY);
+  const size = `width="${clamp(x2, x, maxX) - x}" height="${clamp(y2, y, maxY) - y}"`;
+  return `<rect x="${x}" y="${y}" ${size} fill="none" stroke="${coloursOf(classId).fill}" stroke-width="${line}"/>`;
+}
+
+/** A label at its box and always inside the picture, where no better box has its own, if there is such a place. */
+function drawLabel(box: DrawnBox, width: number, height: number, taken: Rectangle[]): string {
+  const { confidence, classId, label } = box;
   const colours = coloursOf(classId);
   const text = `${label} ${confidence.toFixed(2)}`;
-  const wanted = Math.max(10, Math.round(side * 0.02));
+  const wanted = Math.max(10, Math.round((width + height) * 0.01));
   // A label as wide as the picture at most, even if that makes it small.
   const size = Math.min(wanted, (wanted * width) / (lettering(text, wanted).width + 0.6 * wanted));
   const letters = lettering(text, size);
   const margin = 0.3 * size;
-  const labelWidth = letters.width + 2 * margin;
-  const labelHeight = 1.3 * size;
-  const left = Math.max(0, Math.min(x1 - line / 2, width - labelWidth));
-  const above = y1 - line / 2 - labelHeight;
-  const top = Math.max(0, Math.min(above >= 0 ? above : y1 - line / 2, height - labelHeight));
+  const spots = labelSpots(box, width, height, letters.width + 2 * margin, 1.3 * size);
+  const spot = spots.find((one) => !taken.some((other) => overlap(one, other))) ?? spots[0]!;
+  taken.push(spot);
   return (
-    `<rect x="${frameX}" y="${frameY}" width="${frameWidth}" height="${frameHeight}" fill="none" stroke="${colours.fill}" stroke-width="${line}"/>` +
-    `<rect x="${left}" y="${top}" width="${labelWidth}" height="${labelHeight}" fill="${colours.fill}"/>` +
-    `<path transform="translate(${left + margin} ${top + size})" fill="${colours.text}" d="${letters.path}"/>`
+    `<rect x="${spot.x}" y="${spot.y}" width="${spot.width}" height="${spot.height}" fill="${colours.fill}"/>` +
+    `<path transform="translate(${spot.x + margin} ${spot.y + size})" fill="${colours.text}" d="${letters.path}"/>`
   );
+}
+
+/** Where a label may stand, best first: above the box, in its upper edge, in its lower edge, below it, and down its side. */
+function labelSpots(
+  { xyxy: [x1, y1, , y2] }: DrawnBox,
+  pictureWidth: number,
+  pictureHeight: number,
+  width: number,
+  height: number,
+): Rectangle[] {
+  const half = lineWidth(pictureWidth, pictureHeight) / 2;
+  const upper = clamp(y1 - half, 0, Math.max(0, pictureHeight - height));
+  const [above, lower, below] = [y1 - half - height, y2 + half - height, y2 + half];
+  const down = [1, 2, 3, 4].map((step) => upper + step * height).filter((y) => y < lower);
+  return [above, upper, lower, below, ...down]
+    .filter((y) => y === upper || (y >= 0 && y + height <= pictureHeight))
+    .map((y) => ({ x: clamp(x1 - half, 0, Math.max(0, pictureWidth - width)), y, width, height }));
+}
+
+function overlap(a: Rectangle, b: Rectangle): boolean {
+  return a.x < b.x + b.width && b.x < a.x + a.width && a.y < b.y + b.height && b.y < a.y + a.height;
 }
 
 function clamp(value: number, least: number, most: number): number {

@@ -1,31 +1,24 @@
-import { existsSync } from 'node:fs';
-import { resolve } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as after } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { Detector } from '../../dist/index.js';
+import { absent, sharedFile } from './inputs.mjs';
 import { judged } from './measure.mjs';
 
 const TITLE = 'How late timers of the program are during 200 calls of detect(), yolov8n at 640 × 640';
 const CALLS = 200;
 /** The monitor's own timer, which is no delay, is taken off. */
 const INTERVAL_MS = 1;
-const root = fileURLToPath(new URL('../..', import.meta.url));
-const shared = resolve(root, process.env.YOLO_SHARED_DIR ?? '../shared');
 
 /** @returns {Promise<{ title: string, rows: object[] }>} */
 export async function run() {
-  const model = resolve(shared, 'models/yolov8n_640_float.onnx');
-  const photo = resolve(shared, 'photos/classic/ultralytics_bus.jpg');
-  if (!existsSync(model) || !existsSync(photo))
-    return { title: TITLE, rows: [{ name: 'skipped: no shared models', value: 'set YOLO_SHARED_DIR' }] };
+  const model = sharedFile('models/yolov8n_640_float.onnx');
+  const photo = sharedFile('photos/classic/ultralytics_bus.jpg');
+  if (model === undefined || photo === undefined) return { title: TITLE, rows: [absent] };
   const detector = await Detector.create({ model, device: 'cpu' });
   const calls = async (count) => {
     for (let i = 0; i < count; i++) await detector.detect(photo);
   };
   await calls(20);
-  // What create() left behind is not cleared away at the expense of detect().
-  globalThis.gc?.();
   const idle = await delays(() => after(5000));
   const busy = await delays(() => calls(CALLS));
   await detector.close();

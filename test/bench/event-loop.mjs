@@ -2,10 +2,12 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as after } from 'node:timers/promises';
 import { Detector } from '../../dist/index.js';
 import { absent, sharedFile } from './inputs.mjs';
-import { judged } from './measure.mjs';
+import { judged, median } from './measure.mjs';
 
 const TITLE = 'How late timers of the program are during 200 calls of detect(), yolov8n at 640 × 640';
 const CALLS = 200;
+/** A full garbage collection that meets a busy scheduler is rare and long: medians of some rounds, and the worst beside them. */
+const ROUNDS = 3;
 /** The monitor's own timer, which is no delay, is taken off. */
 const INTERVAL_MS = 1;
 
@@ -20,16 +22,18 @@ export async function run() {
   };
   await calls(20);
   const idle = await delays(() => after(5000));
-  const busy = await delays(() => calls(CALLS));
+  const rounds = [];
+  for (let round = 0; round < ROUNDS; round++) rounds.push(await delays(() => calls(CALLS)));
   await detector.close();
   return {
     title: TITLE,
     rows: [
-      judged('99.5th percentile', busy.percentile, 'ms', 10),
-      judged('the latest', busy.most, 'ms', 15),
+      judged('99.5th percentile', median(rounds.map(({ percentile }) => percentile)), 'ms', 10),
+      judged('the latest', median(rounds.map(({ most }) => most)), 'ms', 15),
+      judged('the latest of all rounds', Math.max(...rounds.map(({ most }) => most)), 'ms'),
       judged('99.5th percentile of five idle seconds', idle.percentile, 'ms'),
       judged('the latest of five idle seconds', idle.most, 'ms'),
-      judged('a call', busy.elapsed / CALLS, 'ms'),
+      judged('a call', median(rounds.map(({ elapsed }) => elapsed)) / CALLS, 'ms'),
     ],
   };
 }

@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { YoloError } from '../errors.js';
 import { COCO_LABELS } from '../labels.js';
 import { cacheFolder } from './cache-folder.js';
+import { currentFolder } from './current-folder.js';
 import { type CacheState, cacheState, sha256Of, writeToCache } from './default-model-cache.js';
 import { convertGraphModel } from './default-model-convert.js';
 import {
@@ -54,7 +55,7 @@ export async function resolveDefaultModel(
     onProgress,
     signal,
     integrity,
-    searchFrom = [import.meta.url, join(process.cwd(), 'package.json')],
+    searchFrom = [import.meta.url, join(currentFolder(), 'package.json')],
   } = options;
   const folder = cacheFolder(options.cacheFolder);
   const path = folder && join(folder, `${DEFAULT_MODEL_NAME}-${DEFAULT_MODEL_SHA256.slice(0, 16)}.onnx`);
@@ -137,7 +138,7 @@ function notFound(path: string | undefined, state: CacheState): YoloError {
   return new YoloError(
     'ERR_YOLO_MODEL_NOT_FOUND',
     `No model was given, and the default one is not on this machine: ${cached}, and ${PACKAGE} ${PACKAGE_VERSION} ` +
-      `is installed neither beside this package nor in ${process.cwd()}. One of these helps: run \`npx migraphx-yolo detect <photo>\` ` +
+      `is installed neither beside this package nor in ${currentFolder()}. One of these helps: run \`npx migraphx-yolo detect <photo>\` ` +
       `once, which fetches it (28.6 MB, with npm); pass allowDownload: true; npm install ${PACKAGE}@${PACKAGE_VERSION}; ` +
       `or pass a model of yours, model: 'yours.onnx'`,
     { phase: 'load', detail: { cache: path, cacheState: state, package: `${PACKAGE}@${PACKAGE_VERSION}` } },

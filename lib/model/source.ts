@@ -1,9 +1,10 @@
 import type { Stats } from 'node:fs';
 import { stat } from 'node:fs/promises';
-import { basename, resolve } from 'node:path';
+import { basename, isAbsolute, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { types } from 'node:util';
 import { YoloError } from '../errors.js';
+import { currentFolder } from './current-folder.js';
 import { DEFAULT_MODEL_NAME, resolveDefaultModel } from './default-model.js';
 import type { DownloadProgress } from './default-model-fetch.js';
 
@@ -66,7 +67,7 @@ function pathOf(model: string | URL): string {
   const scheme =
     /^([a-z][a-z0-9+.-]+):\/\//i.exec(text)?.[1]?.toLowerCase() ??
     (model instanceof URL ? model.protocol.slice(0, -1) : undefined);
-  if (scheme === undefined) return resolve(text);
+  if (scheme === undefined) return isAbsolute(text) ? resolve(text) : join(currentFolder(), text);
   if (scheme !== 'file') {
     throw invalid(
       `Expected model to be a path or a file: URL but received ${text}; models are not downloaded: ` +
@@ -90,7 +91,7 @@ async function statOf(path: string): Promise<Stats> {
     throw new YoloError(
       'ERR_YOLO_MODEL_NOT_FOUND',
       absent
-        ? `There is no model file ${path}; a relative path starts at the current directory, ${process.cwd()}`
+        ? `There is no model file ${path}; a relative path starts at the current directory, ${currentFolder()}`
         : `The model file ${path} cannot be read (${code}); check the permissions of the file and its folders`,
       { phase: 'load', detail: { path, code }, cause },
     );

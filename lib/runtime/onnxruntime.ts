@@ -73,7 +73,7 @@ function switchTelemetryOff(): void {
 function couldNotStart(cause: LaneDied): YoloError {
   return new YoloError(
     'ERR_YOLO_LANE_FAILED',
-    `A lane could not start: ${cause.message}. Less memory for each helps: fewer lanes, or a smaller model`,
+    `A lane could not start: ${cause.message}. Where memory is short, fewer lanes or a smaller model help`,
     { phase: 'load', cause },
   );
 }

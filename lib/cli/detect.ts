@@ -24,10 +24,9 @@ interface Options {
   readonly quiet?: boolean;
 }
 
-type Outcome = { readonly picture: Picture } & (
-  | { readonly detections: Detections; readonly saved: string | undefined }
-  | { readonly problem: string }
-);
+type Outcome =
+  | { readonly picture: Picture; readonly detections: Detections; readonly saved: string | undefined }
+  | { readonly problem: string };
 
 const EXAMPLES = `
 A folder means the pictures directly in it; for those of the folders in it, give a pattern in quotes.
@@ -128,7 +127,9 @@ async function detectAll(
       return { picture, detections, saved: path };
     } catch (error) {
       signal.throwIfAborted();
-      return { picture, problem: error instanceof Error ? error.message : String(error) };
+      const message = error instanceof Error ? error.message : String(error);
+      // Most messages begin with the file's name already.
+      return { problem: message.startsWith(picture.name) ? message : `${picture.name}: ${message}` };
     }
   };
   const hasBar = process.stderr.isTTY && pictures.length > 1 && !options.quiet;
@@ -140,7 +141,7 @@ async function detectAll(
       progress.advance();
       if ('problem' in outcome) {
         failed++;
-        progress.aside(() => console.error(printable(`error: ${outcome.picture.name}: ${outcome.problem}`)));
+        progress.aside(() => console.error(printable(`error: ${outcome.problem}`)));
       } else {
         const text = report.picture(outcome.picture, outcome.detections, outcome.saved);
         await progress.aside(() => write(text, signal));

@@ -1,8 +1,8 @@
 import { types } from 'node:util';
 import { COCO_CATEGORY_IDS } from './coco-categories.js';
-import { YoloError } from './errors.js';
 import { COCO_LABELS } from './labels.js';
 import type { DetectionTimings, ImageInput } from './types.js';
+import { arrayOf, type Check, integerFrom, invalid, objectWith } from './validation.js';
 
 /** One object in a picture. */
 export interface Detection {
@@ -32,6 +32,8 @@ export interface DetectionsContext {
   readonly timings?: DetectionTimings;
   /** The file that `annotate()` draws on. */
   readonly source?: string | URL;
+  /** Whether boxes are in the picture as EXIF orientation turns it. Defaults to true. */
+  readonly autoOrient?: boolean;
 }
 
 /** A row of a COCO results file. */
@@ -60,6 +62,14 @@ export interface AnnotateOptions {
   image?: ImageInput;
 }
 
+const checkCocoOptions = objectWith({
+  imageId: integerFrom(0),
+  categoryIds: arrayOf(integerFrom(0)),
+} satisfies Record<keyof CocoOptions, Check>);
+
+// Whether it is a picture is seen when it is decoded.
+const checkAnnotateOptions = objectWith({ image: () => {} } satisfies Record<keyof AnnotateOptions, Check>);
+
 /**
  * The objects of one picture, best first as `detect()` gives them. Kept in columns; iterating gives one object a row.
  * Nothing here changes it: `filter` and `merge` make new ones, and exporters read only. The columns are its own memory, to be
@@ -77,8 +87,13 @@ export class Detections implements Iterable<Detection>, DetectionColumns {
   readonly timings: DetectionTimings | undefined;
   /** The path or URL of the picture, where it came from one. */
   readonly source: string | URL | undefined;
+  /** Whether boxes are in the picture as EXIF orientation turns it. */
+  readonly autoOrient: boolean;
 
-  private constructor(columns: DetectionColumns, { labels, image, timings, source }: DetectionsContext) {
+  private constructor(
+    columns: DetectionColumns,
+    { labels, image, timings, source, autoOrient = true }: DetectionsContext,
+  ) {
     this.xyxy = columns.xyxy;
     this.confidence = columns.confidence;
     this.classId = columns.classId;
@@ -86,6 +101,7 @@ export class Detections implements Iterable<Detection>, DetectionColumns {
     this.image = image;
     this.timings = timings;
     this.source = source;
+    this.autoOrient = autoOrient;
   }
 
   /**
@@ -93,8 +109,9 @@ export class Detections implements Iterable<Detection>, DetectionColumns {
    * @throws ERR_YOLO_INVALID_ARGUMENT for columns of different lengths, numbers that are not finite, classes without a label.
    */
   static from(columns: DetectionColumns, context: DetectionsContext): Detections {
-    const { xyxy, confidence, classId } = columns;
-    const { labels, image } = context;
+    const { xyxy, confidence, classId } = columns ?? {};
+    const { labels, image } = context ?? {};
+    if (!Array.isArray(labels)) throw invalid('Expected labels, the class names in class order', {});
     // Not `instanceof`: test runners give each file a realm of its own, with other constructors.
     if (!(types.isFloat32Array(xyxy) && types.isFloat32Array(confidence) && types.isInt32Array(classId)))
       throw invalid('Expected xyxy and confidence as Float32Array and classId as Int32Array', {});
@@ -128,9 +145,15 @@ export class Detections implements Iterable<Detection>, DetectionColumns {
    * @throws ERR_YOLO_INVALID_ARGUMENT for none, for pictures of different sizes, or for different labels.
    */
   static merge(parts: readonly Detections[]): Detections {
+    if (!Array.isArray(parts) || !parts.every((part) => part instanceof Detections))
+      throw invalid('Expected an array of Detections to merge', {});
     const [first] = parts;
     if (first === undefined) throw invalid('Expected at least one Detections to merge but received none', {});
-    for (const { image, labels } of parts) {
+    const source = parts.find((part) => part.source !== undefined)?.source;
+    for (const part of parts) {
+      const { image, labels } = part;
+      if (part.source !== undefined && String(part.source) !== String(source))
+        throw invalid(`Detections of different pictures cannot be merged: ${source} and ${part.source}`, {});
       if (image.width !== first.image.width || image.height !== first.image.height)
         throw invalid(
           `Detections of different pictures cannot be merged: ${first.image.width}×${first.image.height} and ${image.width}×${image.height}`,
@@ -143,8 +166,8 @@ export class Detections implements Iterable<Detection>, DetectionColumns {
       Array.from(part.confidence, (confidence, index) => ({ part, index, confidence })),
     );
     rows.sort((a, b) => b.confidence - a.confidence);
-    const { labels, image, source } = first;
-    return new Detections(first.#rows(rows), { labels, image, source });
+    const { labels, image, autoOrient } = first;
+    return new Detections(first.#rows(rows), { labels, image, source, autoOrient });
   }
 
   get length(): number {
@@ -172,6 +195,7 @@ export class Detections implements Iterable<Detection>, DetectionColumns {
 
   /** New detections of those for which `keep` is true, in their order. */
   filter(keep: (detection: Detection, index: number) => boolean): Detections {
+    if (typeof keep !== 'function') throw invalid('Expected filter() to be given a function', {});
     const rows: { part: Detections; index: number }[] = [];
     for (let index = 0; index < this.length; index++) {
       if (keep(this.at(index)!, index)) rows.push({ part: this, index });
@@ -197,9 +221,10 @@ export class Detections implements Iterable<Detection>, DetectionColumns {
    * Rows of a COCO results file.
    * @throws ERR_YOLO_INVALID_ARGUMENT when `categoryIds` has another length than there are classes.
    */
-  toCocoResults({ imageId, categoryIds = categoryIdsOf(this.labels) }: CocoOptions): CocoResult[] {
-    if (!Number.isSafeInteger(imageId))
-      throw invalid(`Expected imageId to be a whole number but received ${String(imageId)}`, { imageId });
+  toCocoResults(options: CocoOptions): CocoResult[] {
+    checkCocoOptions(options, 'options');
+    const { imageId, categoryIds = categoryIdsOf(this.labels) } = options;
+    if (imageId === undefined) throw invalid('Expected imageId, the number of the picture, but received undefined', {});
     if (categoryIds.length !== this.labels.length)
       throw invalid(
         `Expected ${this.labels.length} category ids, one for each class, but received ${categoryIds.length}`,
@@ -224,6 +249,7 @@ export class Detections implements Iterable<Detection>, DetectionColumns {
   annotate(path?: undefined, options?: AnnotateOptions): Promise<Buffer>;
   // biome-ignore lint/suspicious/noConfusingVoidType: the two signatures above say when it is which
   async annotate(path?: string, options: AnnotateOptions = {}): Promise<Buffer | void> {
+    checkAnnotateOptions(options, 'options');
     const picture = options.image ?? this.source;
     if (picture === undefined)
       throw invalid(
@@ -265,8 +291,4 @@ function categoryIdsOf(labels: readonly string[]): readonly number[] {
 function rounded(value: number, decimals: number): number {
   // JSON knows no -0.
   return Number(value.toFixed(decimals)) + 0;
-}
-
-function invalid(message: string, detail: Record<string, unknown>): YoloError {
-  return new YoloError('ERR_YOLO_INVALID_ARGUMENT', message, { phase: 'validate', detail });
 }

@@ -171,8 +171,8 @@ export class Detector<T = Detections> {
   }
 
   #source(image: ImageInput): PictureSource {
-    const { limitInputPixels } = this.#options;
-    return { name: describeInput(image), decode: () => decodeImage(image, { limitInputPixels }) };
+    const { limitInputPixels, autoOrient } = this.#options;
+    return { name: describeInput(image), decode: () => decodeImage(image, { limitInputPixels, autoOrient }) };
   }
 
   #planFor(call: DetectOptions): LanePlan {
@@ -200,7 +200,7 @@ export class Detector<T = Detections> {
       // Without a postprocessor T is Detections: create() has no other overload.
       return Detections.from(
         { xyxy, confidence, classId },
-        { labels: this.labels, image: { width, height }, timings, source },
+        { labels: this.labels, image: { width, height }, timings, source, autoOrient: this.#options.autoOrient },
       ) as T;
     }
     const outputs = Object.fromEntries(result.outputs!.map((tensor): [string, Tensor] => [tensor.name, tensor]));

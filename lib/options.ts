@@ -81,6 +81,8 @@ export interface DetectorOptions extends DetectionOptions {
   labels?: readonly string[];
   /** The most pixels that a picture may have. Defaults to 100,000,000. */
   limitInputPixels?: number;
+  /** Whether the orientation that EXIF gives is applied, and boxes are in the picture as it is displayed. Defaults to true. */
+  autoOrient?: boolean;
   /** Whether the default model may be fetched from the npm registry when it is not on this machine. Defaults to false. */
   allowDownload?: boolean;
   /** Folder for the default model. Defaults to MIGRAPHX_YOLO_CACHE, else the user's cache folder. */
@@ -190,6 +192,7 @@ const createChecks = {
   inputFormat,
   labels: arrayOf(aString),
   limitInputPixels: atLeastOne,
+  autoOrient: aBoolean,
   allowDownload: aBoolean,
   cacheFolder: aString,
   onProgress: aFunction,

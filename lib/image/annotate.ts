@@ -9,6 +9,8 @@ import { lettering } from './lettering.js';
 /** What is drawn: a picture's size and its boxes in pixels, best first. */
 export interface Drawing extends Iterable<DrawnBox> {
   readonly image: { readonly width: number; readonly height: number };
+  /** Whether the boxes are in the upright picture. */
+  readonly autoOrient: boolean;
 }
 
 export interface DrawnBox {
@@ -61,7 +63,7 @@ function formatOf(path: string): Format | undefined {
 async function encode(picture: ImageInput, drawing: Drawing, format: Format): Promise<Buffer> {
   // Detection has let its size pass, whatever the limit was.
   const limitInputPixels = Math.max(DEFAULT_LIMIT_INPUT_PIXELS, drawing.image.width * drawing.image.height);
-  const { data, width, height } = await decodeImage(picture, { limitInputPixels });
+  const { data, width, height } = await decodeImage(picture, { limitInputPixels, autoOrient: drawing.autoOrient });
   if (width !== drawing.image.width || height !== drawing.image.height)
     throw new YoloError(
       'ERR_YOLO_INVALID_ARGUMENT',
@@ -111,7 +113,8 @@ interface Rectangle {
 }
 
 function lineWidth(width: number, height: number): number {
-  return Math.max(1, Math.round((width + height) * 0.0015));
+  // Of a picture that is very flat its lower side counts.
+  return Math.max(1, Math.round(Math.min((width + height) * 0.0015, Math.min(width, height) * 0.02)));
 }
 
 function drawFrame({ xyxy: [x1, y1, x2, y2], classId }: DrawnBox, width: number, height: number): string {
@@ -130,9 +133,10 @@ function drawLabel(box: DrawnBox, width: number, height: number, taken: Rectangl
   const colours = coloursOf(classId);
   const text = `${label} ${confidence.toFixed(2)}`;
   const wanted = Math.max(10, Math.round((width + height) * 0.01));
-  // A label as wide as the picture at most, even if that makes it small.
-  const size = Math.min(wanted, (wanted * width) / (lettering(text, wanted).width + 0.6 * wanted));
-  const letters = lettering(text, size);
+  const usual = lettering(text, wanted);
+  // A label as wide and as high as the picture at most, even if that makes it small.
+  const size = Math.min(wanted, (wanted * width) / (usual.width + 0.6 * wanted), height / 1.3);
+  const letters = size === wanted ? usual : lettering(text, size);
   const margin = 0.3 * size;
   const spots = labelSpots(box, width, height, letters.width + 2 * margin, 1.3 * size);
   const spot = spots.find((one) => !taken.some((other) => overlap(one, other))) ?? spots[0]!;

@@ -16,6 +16,8 @@ export const DEFAULT_LIMIT_INPUT_PIXELS = 100_000_000;
 export interface DecodeOptions {
   /** The most pixels, before anything is decoded. Defaults to 100,000,000. */
   limitInputPixels?: number;
+  /** Whether the orientation that EXIF gives is applied. Defaults to true. */
+  autoOrient?: boolean;
 }
 
 /**
@@ -35,7 +37,7 @@ export async function decodeImage(input: ImageInput, options: DecodeOptions = {}
     return toRgb(new Uint8Array(data.buffer, data.byteOffset, data.length), width, height, channels);
   }
   const name = describeInput(input);
-  return decodeBytes(await bytesOf(input), name, limit);
+  return decodeBytes(await bytesOf(input), name, limit, options.autoOrient ?? true);
 }
 
 async function bytesOf(input: Exclude<ImageInput, { data: unknown }>): Promise<Uint8Array> {
@@ -73,7 +75,7 @@ async function readPicture(input: string | URL): Promise<Uint8Array> {
   }
 }
 
-async function decodeBytes(bytes: Uint8Array, name: string, limit: number): Promise<RgbImage> {
+async function decodeBytes(bytes: Uint8Array, name: string, limit: number, autoOrient: boolean): Promise<RgbImage> {
   if (bytes.length === 0) throw undecodable(`${name} is empty (0 bytes)`, { bytes: 0 });
   const refused = refusedKind(bytes);
   if (refused !== undefined) throw notRead(name, refused);
@@ -89,8 +91,7 @@ async function decodeBytes(bytes: Uint8Array, name: string, limit: number): Prom
         { format, depth },
       );
     if (width * pageHeight > limit) throw tooLarge(name, width, pageHeight, limit);
-    const { data, info } = await sharp(bytes, { ...options, ignoreIcc: space !== 'cmyk' })
-      .autoOrient()
+    const { data, info } = await sharp(bytes, { ...options, autoOrient, ignoreIcc: space !== 'cmyk' })
       .toColourspace('srgb')
       .raw({ depth: 'uchar' })
       .toBuffer({ resolveWithObject: true });

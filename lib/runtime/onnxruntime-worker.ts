@@ -59,6 +59,9 @@ function send(message: FromWorker): void {
 }
 
 async function importOnnxRuntime(): Promise<Ort> {
+  // Where there is a Float16Array its JavaScript part insists on it, and its native part then finds no data in it. This
+  // thread is ours alone: without the class both keep to bits in a Uint16Array, as on Node 20.
+  Reflect.deleteProperty(globalThis, 'Float16Array');
   try {
     return await import('onnxruntime-node');
   } catch (cause) {
@@ -151,17 +154,7 @@ function allocate(bytes: number, what: string): ArrayBuffer {
 function inputTensor(ort: Ort, plan: LanePlan, count: number): OrtTensor {
   const { format, inputWidth: width, inputHeight: height } = plan;
   const dims = format.layout === 'nchw' ? [count, 3, height, width] : [count, height, width, 3];
-  const view = inputView(plan, count);
-  const data = format.type === 'float16' ? asFloat16(view) : view;
-  return new ort.Tensor(format.type, data as Float32Array, dims);
-}
-
-// ONNX Runtime takes and gives float16 in a Float16Array where the runtime has one, else as bits in a Uint16Array.
-function asFloat16(bits: Float32Array | Uint16Array | Uint8Array): unknown {
-  const { Float16Array } = globalThis as {
-    Float16Array?: new (buffer: ArrayBufferLike, offset: number, length: number) => unknown;
-  };
-  return Float16Array === undefined ? bits : new Float16Array(bits.buffer, bits.byteOffset, bits.length);
+  return new ort.Tensor(format.type, inputView(plan, count) as Float32Array, dims);
 }
 
 function fromOrt(name: string, { type, dims, data }: OrtTensor): Tensor {

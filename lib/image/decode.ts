@@ -1,6 +1,5 @@
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import { types } from 'node:util';
 import type { Sharp, SharpOptions } from 'sharp';
 import { YoloError } from '../errors.js';
 import type { ImageInput, RgbImage } from '../types.js';
@@ -12,6 +11,12 @@ export { assertImageInput, describeInput } from './input.js';
 
 /** 100 megapixels. */
 export const DEFAULT_LIMIT_INPUT_PIXELS = 100_000_000;
+
+const READ_FAILURES: Readonly<Record<string, string>> = {
+  ENOENT: 'there is no such file (ENOENT)',
+  EISDIR: 'it is a folder (EISDIR); name the pictures in it',
+  ENAMETOOLONG: 'no path is that long (ENAMETOOLONG); of base64 pass the bytes, Buffer.from(text, "base64")',
+};
 
 export interface DecodeOptions {
   /** The most pixels, before anything is decoded. Defaults to 100,000,000. */
@@ -42,12 +47,9 @@ export async function decodeImage(input: ImageInput, options: DecodeOptions = {}
 
 async function bytesOf(input: Exclude<ImageInput, { data: unknown }>): Promise<Uint8Array> {
   if (typeof input === 'string' || input instanceof URL) return readPicture(input);
-  if (types.isArrayBuffer(input)) return new Uint8Array(input);
   if (input instanceof Blob) return readBlob(input);
-  // Another thread could write into shared memory while it is decoded, and the decoder does not take it.
-  if (types.isSharedArrayBuffer(input.buffer)) return Uint8Array.from(input);
-  // A view of this realm: the decoder refuses those of others.
-  return new Uint8Array(input.buffer, input.byteOffset, input.length);
+  // A copy: the decoder reads on another thread, and memory that is resized or transferred under it ends the process.
+  return new Uint8Array(ArrayBuffer.isView(input) ? input : new Uint8Array(input));
 }
 
 async function readBlob(blob: Blob): Promise<Uint8Array> {
@@ -62,16 +64,13 @@ async function readBlob(blob: Blob): Promise<Uint8Array> {
 async function readPicture(input: string | URL): Promise<Uint8Array> {
   const text = String(input);
   try {
-    return await readFile(text.startsWith('file:') ? fileURLToPath(text) : text);
+    return await readFile(/^file:/i.test(text) ? fileURLToPath(text) : text);
   } catch (cause) {
-    const { code, message } = cause as NodeJS.ErrnoException;
-    const reason =
-      code === 'ENOENT'
-        ? 'there is no such file (ENOENT)'
-        : code === 'EISDIR'
-          ? 'it is a folder (EISDIR); name the pictures in it'
-          : message;
-    throw undecodable(`Cannot read the picture ${text}: ${reason}`, { path: text, code }, cause);
+    const path = describeInput(input);
+    const { code = '', message } = cause as NodeJS.ErrnoException;
+    // Messages of the system repeat the path, however long.
+    const reason = READ_FAILURES[code] ?? message.slice(0, 200);
+    throw undecodable(`Cannot read the picture ${path}: ${reason}`, { path, code }, cause);
   }
 }
 

@@ -1,4 +1,4 @@
-import { gunzipSync } from 'node:zlib';
+import { constants, gunzipSync } from 'node:zlib';
 
 /** Bytes at the start of a file that are enough to tell what it is. */
 const LEADING_BYTES = 4096;
@@ -23,8 +23,6 @@ const SIGNATURES: readonly (readonly [format: string, offset: number, signature:
   ['PDF', 0, '%PDF'],
   ['Windows icon', 0, '\0\0\x01\0'],
   ['Photoshop', 0, '8BPS'],
-  ['HEIC', 4, 'ftyphei'],
-  ['HEIC', 4, 'ftyphev'],
   ['HEIF', 4, 'ftypmif1'],
   ['HEIF', 4, 'ftypmsf1'],
   ['AVIF sequence', 4, 'ftypavis'],
@@ -48,7 +46,9 @@ export function refusedKind(bytes: Uint8Array): RefusedKind | undefined {
   if (isGzip) return { format: 'gzip', remedy: 'unpack it first' };
   const latin1 = Buffer.from(leading.subarray(0, 16)).toString('latin1');
   // AVIF, too, is an ISO file with brands; its still pictures are read.
-  if (latin1.startsWith('ftypavif', 4) || isAvifCompatible(leading)) return undefined;
+  const brands = brandsOf(leading);
+  if (brands[0] !== 'avis' && brands.includes('avif')) return undefined;
+  if (brands.some((brand) => /^he(i[cxms]|v[cxms])$/.test(brand))) return { format: 'HEIC', remedy: CONVERT };
   const known = SIGNATURES.find(([, offset, signature]) => latin1.startsWith(signature, offset));
   if (known !== undefined) return { format: known[0], remedy: CONVERT };
   if (/^\s*[{[]\s*["{[]/.test(text)) return { format: 'JSON', remedy: 'pass a picture' };
@@ -74,9 +74,10 @@ function asText(bytes: Uint8Array): string {
   return buffer.toString('utf8');
 }
 
+/** As much as the first few kilobytes hold, which is a few megabytes at most. */
 function inflated(bytes: Uint8Array): Uint8Array {
   try {
-    return gunzipSync(bytes.subarray(0, 1 << 20), { maxOutputLength: 1 << 20, finishFlush: 2 }).subarray(
+    return gunzipSync(bytes.subarray(0, LEADING_BYTES), { finishFlush: constants.Z_SYNC_FLUSH }).subarray(
       0,
       LEADING_BYTES,
     );
@@ -85,10 +86,11 @@ function inflated(bytes: Uint8Array): Uint8Array {
   }
 }
 
-/** Whether an ISO file's list of brands has AVIF's, whatever its first brand is. */
-function isAvifCompatible(leading: Uint8Array): boolean {
+/** The brands of an ISO file, its own first, then those that it is compatible with; of other files none. */
+function brandsOf(leading: Uint8Array): string[] {
   const text = Buffer.from(leading.subarray(0, 64)).toString('latin1');
-  if (!text.startsWith('ftyp', 4) || text.startsWith('avis', 8)) return false;
+  if (!text.startsWith('ftyp', 4)) return [];
   const length = Math.min(64, (leading[2]! << 8) | leading[3]!);
-  return text.slice(16, length).includes('avif');
+  // Between them lies a version of four bytes.
+  return [text.slice(8, 12), ...(text.slice(16, length).match(/.{4}/gs) ?? [])];
 }

@@ -5,7 +5,7 @@ import type { ImageInput, RawImage } from '../types.js';
 /** A picture as messages name it: `street.jpg`, `Buffer of 1234 bytes`, `RawImage 640×480×3`. Never its contents. */
 export function describeInput(input: unknown): string {
   if (typeof input === 'string') return input.length > 200 ? `${input.slice(0, 197)}...` : input;
-  if (input instanceof URL) return input.href;
+  if (input instanceof URL) return describeInput(input.href);
   if (input instanceof Blob) return `Blob of ${input.size} bytes`;
   // Not `instanceof`: test runners give each file a realm of its own, with other constructors.
   if (ArrayBuffer.isView(input) || types.isAnyArrayBuffer(input))
@@ -57,7 +57,7 @@ function assertLocal(input: string | URL): void {
   // Two letters at least before the colon: C: is a Windows drive.
   const scheme = /^([a-z][a-z0-9+.-]+):/i.exec(text)?.[1]?.toLowerCase();
   if (scheme === undefined || scheme === 'file') return;
-  if (input instanceof URL || /^(https?|ftp|data|blob):/i.test(text)) {
+  if (input instanceof URL || /^(data|blob):|^[^/\\]+:\/\//i.test(text)) {
     const shown = text.length > 80 ? `${text.slice(0, 77)}...` : text;
     throw refuse(`Pictures are not fetched from ${scheme}: URLs; fetch ${shown} yourself and pass the bytes`, shown);
   }

@@ -56,7 +56,7 @@ const REFUSED: [file: string, message: RegExp][] = [
   ['check.svg', /is SVG, which is not read/],
   ['corrupt_header.jpg', /damaged, cut short/],
   ['decompression_bomb.gif', /damaged, cut short/],
-  ['example.heic', /is HEIF, which is not read: convert it/],
+  ['example.heic', /is HEIC, which is not read: convert it/],
   ['giant_dims.jpg', /20000×14000 pixels, more than limitInputPixels \(100000000\)/],
   ['hopper.heif', /is HEIC, which is not read: convert it/],
   ['photo.jp2', /is JPEG 2000, which is not read: convert it/],

@@ -174,6 +174,27 @@ describe('one rule for every way to give a picture', () => {
     expect(converted.equals(levels)).toBe(false);
   });
 
+  it('is not disturbed by memory that shrinks or is transferred while it is decoded', async () => {
+    const { data, width, height } = pixels(1200, 900, 3);
+    const file = await sharp(data, { raw: { width, height, channels: 3 } })
+      .png()
+      .toBuffer();
+    const expected = await decodeImage(file);
+    // Younger than the types of ES2023.
+    const Resizable = ArrayBuffer as unknown as new (
+      length: number,
+      options: { maxByteLength: number },
+    ) => ArrayBuffer & { resize(length: number): void };
+    const shrunk = new Resizable(file.length, { maxByteLength: file.length });
+    const transferred = new ArrayBuffer(file.length);
+    for (const buffer of [shrunk, transferred]) new Uint8Array(buffer).set(file);
+    const decoded = [decodeImage(new Uint8Array(shrunk)), decodeImage(transferred)];
+    await new Promise((resolve) => setTimeout(resolve, 3));
+    shrunk.resize(0);
+    structuredClone(transferred, { transfer: [transferred] });
+    for (const image of await Promise.all(decoded)) expect(Buffer.compare(image.data, expected.data)).toBe(0);
+  });
+
   it('takes the first frame of an animation', async () => {
     const first = await encoder({ data: new Uint8Array(300).fill(200), width: 10, height: 10, channels: 3 })
       .png()
@@ -221,6 +242,7 @@ describe('what is no picture', () => {
     ['an empty path', '', /empty string/],
     ['an http URL', 'https://example.org/a.jpg', /not fetched from https: URLs; fetch .* and pass the bytes/],
     ['an http URL object', new URL('http://example.org/a.jpg'), /not fetched from http: URLs/],
+    ['a URL of any other scheme', 's3://photos/a.jpg', /not fetched from s3: URLs/],
     ['no width', { data: new Uint8Array(3), height: 1, channels: 3 }, /width .* received undefined/],
     ['5 channels', { data: new Uint8Array(5), width: 1, height: 1, channels: 5 }, /channels .* received 5/],
     ['too few bytes', { data: new Uint8Array(11), width: 2, height: 2, channels: 3 }, /12 bytes .* received 11/],
@@ -260,7 +282,8 @@ describe('a picture that cannot be decoded', () => {
     ['BMP', bytes('BM\x36\0\0\0'), /is BMP, which is not read: convert it/],
     ['JPEG 2000', bytes('\0\0\0\x0cjP  \r\n\x87\n'), /is JPEG 2000/],
     ['HEIC', bytes('\0\0\0\x18ftypheic\0\0\0\0mif1heic'), /is HEIC/],
-    ['HEIF', bytes('\0\0\0\x18ftypmif1\0\0\0\0mif1heic'), /is HEIF/],
+    ['HEIC by its second brand', bytes('\0\0\0\x18ftypmif1\0\0\0\0mif1heic'), /is HEIC/],
+    ['HEIF', bytes('\0\0\0\x18ftypmif1\0\0\0\0mif1miaf'), /is HEIF/],
     ['AVIF sequence', bytes('\0\0\0\x18ftypavis\0\0\0\0avisavif'), /is AVIF sequence/],
     ['video', bytes('\0\0\0\x18ftypisom\0\0\0\0isommp42'), /is MP4 or QuickTime video/],
     ['PDF', bytes('%PDF-1.7\n'), /is PDF/],
@@ -329,6 +352,15 @@ describe('a picture that cannot be decoded', () => {
     expect((await failure('file://elsewhere/a.jpg')).code).toBe('ERR_YOLO_IMAGE_DECODE');
   });
 
+  it('is base64 given as a path, which is not repeated whole', async () => {
+    for (const text of ['iVBORw0KGgo='.repeat(10_000), `FILE:///${'a'.repeat(10_000)}`]) {
+      const error = await failure(text);
+      expect(error.code).toBe('ERR_YOLO_IMAGE_DECODE');
+      expect(error.message).toMatch(/ENAMETOOLONG.*pass the bytes/);
+      expect(error.message.length + JSON.stringify(error.detail).length).toBeLessThan(700);
+    }
+  });
+
   it('has more pixels than the limit, given any way, and none are decoded', async () => {
     const png = await encoder(pixels(40, 30, 3))
       .png()
@@ -366,6 +398,7 @@ describe('a drawing', () => {
     ['in big-endian UTF-16', Buffer.from(`\uFEFF${bomb}`, 'utf16le').swap16()],
     ['in UTF-16 without a mark', Buffer.from(bomb, 'utf16le')],
     ['packed', gzipSync(bomb)],
+    ['packed with much behind it', gzipSync(bomb + ' '.repeat(8_000_000))],
     ['behind other text', Buffer.from(`some words of text, then ${bomb}`)],
   ];
   for (const [title, input] of ways) {

@@ -243,7 +243,7 @@ export class Detections implements Iterable<Detection>, DetectionColumns {
    * without a path, into the bytes of a PNG. The picture is read again from where it came; of pictures that came as bytes or pixels
    * nothing is kept, so they are given once more as `image`.
    * @throws YoloError (as a rejection): ERR_YOLO_INVALID_ARGUMENT for another extension, a picture that is missing or of
-   * another size; ERR_YOLO_IMAGE_DECODE.
+   * another size; ERR_YOLO_IMAGE_DECODE; ERR_YOLO_FILE_WRITE.
    */
   annotate(path: string, options?: AnnotateOptions): Promise<void>;
   annotate(path?: undefined, options?: AnnotateOptions): Promise<Buffer>;

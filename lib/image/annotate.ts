@@ -1,9 +1,11 @@
-import { writeFile } from 'node:fs/promises';
+import { randomUUID } from 'node:crypto';
+import { rename, rm, writeFile } from 'node:fs/promises';
 import { extname } from 'node:path';
 import { YoloError } from '../errors.js';
 import type { ImageInput } from '../types.js';
 import { coloursOf } from './colours.js';
 import { DEFAULT_LIMIT_INPUT_PIXELS, decodeImage, describeInput, loadSharp } from './decode.js';
+import { isRawImageShaped } from './input.js';
 import { lettering } from './lettering.js';
 
 /** What is drawn: a picture's size and its boxes in pixels, best first. */
@@ -30,6 +32,9 @@ const FORMATS = {
   '.tiff': 'tiff',
 } as const;
 
+/** In UTF-16 units. */
+const LONGEST_LABEL = 64;
+
 type Format = (typeof FORMATS)[keyof typeof FORMATS];
 
 /** The picture with boxes and labels drawn on it, as PNG. */
@@ -46,13 +51,24 @@ export async function annotateFile(path: string, picture: ImageInput, drawing: D
       `Expected the path of a picture to end in ${Object.keys(FORMATS).join(', ')} but received ${typeof path === 'string' ? JSON.stringify(path) : describeInput(path)}`,
       { phase: 'annotate', detail: { path } },
     );
-  const file = await encode(picture, drawing, format);
+  await write(path, await encode(picture, drawing, format));
+}
+
+/** Whole or not at all: what was there stays until the new file is complete. */
+async function write(path: string, file: Uint8Array): Promise<void> {
+  const unfinished = `${path}.${randomUUID()}.tmp`;
   try {
-    await writeFile(path, file);
+    await writeFile(unfinished, file);
+    await rename(unfinished, path);
   } catch (cause) {
+    await rm(unfinished, { force: true }).catch(() => {});
     const { code, message } = cause as NodeJS.ErrnoException;
-    const reason = code === 'ENOENT' ? 'there is no such folder (ENOENT)' : message;
-    throw failed(`Cannot write the picture ${path}: ${reason}`, { path, code }, cause);
+    const reason = code === 'ENOENT' ? 'there is no such folder (ENOENT)' : message.split(',', 1)[0];
+    throw new YoloError('ERR_YOLO_FILE_WRITE', `Cannot write the picture ${path}: ${reason}`, {
+      phase: 'annotate',
+      detail: { path, code },
+      cause,
+    });
   }
 }
 
@@ -73,23 +89,22 @@ async function encode(picture: ImageInput, drawing: Drawing, format: Format): Pr
   const sharp = await loadSharp();
   const drawn = Buffer.from(overlay(drawing));
   try {
-    return await sharp(data, { raw: { width, height, channels: 3 }, limitInputPixels: false })
+    return await sharp(isRawImageShaped(picture) ? new Uint8Array(data) : data, {
+      raw: { width, height, channels: 3 },
+      limitInputPixels: false,
+    })
       .composite([{ input: drawn, limitInputPixels: false }])
       .removeAlpha()
       .toFormat(format, format === 'jpeg' ? { quality: 92, chromaSubsampling: '4:4:4' } : {})
       .toBuffer();
   } catch (cause) {
     // Formats have greatest sizes: 16383 pixels a side for WebP.
-    throw failed(
+    throw new YoloError(
+      'ERR_YOLO_INVALID_ARGUMENT',
       `A picture of ${width}×${height} cannot be written as ${format}: ${(cause as Error).message}; choose another format`,
-      { format, width, height },
-      cause,
+      { phase: 'annotate', detail: { format, width, height }, cause },
     );
   }
-}
-
-function failed(message: string, detail: Record<string, unknown>, cause: unknown): YoloError {
-  return new YoloError('ERR_YOLO_INVALID_ARGUMENT', message, { phase: 'annotate', detail, cause });
 }
 
 /** Frames first and labels over them, both with the best on top. */
@@ -131,7 +146,7 @@ function drawFrame({ xyxy: [x1, y1, x2, y2], classId }: DrawnBox, width: number,
 function drawLabel(box: DrawnBox, width: number, height: number, taken: Rectangle[]): string {
   const { confidence, classId, label } = box;
   const colours = coloursOf(classId);
-  const text = `${label} ${confidence.toFixed(2)}`;
+  const text = `${shortened(label)} ${confidence.toFixed(2)}`;
   const wanted = Math.max(10, Math.round((width + height) * 0.01));
   const usual = lettering(text, wanted);
   // A label as wide and as high as the picture at most, even if that makes it small.
@@ -145,6 +160,11 @@ function drawLabel(box: DrawnBox, width: number, height: number, taken: Rectangl
     `<rect x="${spot.x}" y="${spot.y}" width="${spot.width}" height="${spot.height}" fill="${colours.fill}"/>` +
     `<path transform="translate(${spot.x + margin} ${spot.y + size})" fill="${colours.text}" d="${letters.path}"/>`
   );
+}
+
+/** Nobody reads more of it, and outlines of long texts take seconds. */
+function shortened(label: string): string {
+  return label.length > LONGEST_LABEL ? `${label.slice(0, LONGEST_LABEL - 1)}…` : label;
 }
 
 /** Where a label may stand, best first: above the box, in its upper edge, in its lower edge, below it, and down its side. */

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -115,10 +115,44 @@ describe('annotate', () => {
       expect(await detections.annotate(path)).toBeUndefined();
       expect((await sharp(readFileSync(path)).metadata()).format).toBe(format);
     }
-    for (const path of ['out.bmp', 'out', join(folder, 'missing/out.png'), 5 as unknown as string])
+    for (const path of ['out.bmp', 'out', 5 as unknown as string])
       expect((await failure(detections.annotate(path))).code).toBe('ERR_YOLO_INVALID_ARGUMENT');
     expect((await failure(detections.annotate('out.bmp'))).message).toContain('.png, .jpg');
-    expect((await failure(detections.annotate(join(folder, 'missing/out.png')))).message).toContain('ENOENT');
+  });
+
+  it('writes a file whole or not at all, and says why not', async () => {
+    const detections = boxes(64, 48, [[5, 20, 40, 40]]);
+    const write = (path: string) => failure(detections.annotate(path, { image: gray(64, 48) }));
+    const missing = await write(join(folder, 'missing/out.png'));
+    expect(missing.code).toBe('ERR_YOLO_FILE_WRITE');
+    expect(missing.message).toMatch(/missing\/out\.png: there is no such folder \(ENOENT\)/);
+    const taken = join(folder, 'folder.png');
+    mkdirSync(join(taken, 'sub'), { recursive: true });
+    expect((await write(taken)).code).toBe('ERR_YOLO_FILE_WRITE');
+    const kept = join(folder, 'kept.png');
+    writeFileSync(kept, 'as it was');
+    expect((await failure(detections.annotate(kept, { image: gray(65, 48) }))).code).toBe('ERR_YOLO_INVALID_ARGUMENT');
+    expect(readFileSync(kept, 'utf8')).toBe('as it was');
+    expect(readdirSync(folder).filter((name) => name.endsWith('.tmp'))).toEqual([]);
+  });
+
+  it('draws on pixels in shared memory', async () => {
+    const { data, ...size } = gray(64, 48);
+    const shared = new Uint8Array(new SharedArrayBuffer(data.length));
+    shared.set(data);
+    const detections = boxes(64, 48, [[5, 20, 40, 40]]);
+    const own = await detections.annotate(undefined, { image: { data, ...size } });
+    expect(own.equals(await detections.annotate(undefined, { image: { data: shared, ...size } }))).toBe(true);
+  });
+
+  it('cuts labels that nobody could read, and draws many boxes in little time', async () => {
+    const image = gray(640, 480);
+    const many = Array.from({ length: 300 }, (_, index): Box => [index, index, index + 40, index + 30]);
+    const started = performance.now();
+    const long = await boxes(640, 480, many, 'x'.repeat(5000)).annotate(undefined, { image });
+    expect(performance.now() - started).toBeLessThan(5000);
+    const cut = await boxes(640, 480, many, `${'x'.repeat(63)}…`).annotate(undefined, { image });
+    expect(long.equals(cut)).toBe(true);
   });
 
   it('asks for a picture that came as pixels or bytes, and for the same size', async () => {

@@ -186,6 +186,8 @@ export class Detector<T = Detections> {
         iouThreshold: call.iouThreshold ?? own.iouThreshold ?? suppression.iouThreshold,
         classAgnostic: call.classAgnostic ?? own.classAgnostic ?? DEFAULTS.classAgnostic,
         maxDetections: call.maxDetections ?? own.maxDetections ?? DEFAULTS.maxDetections,
+        maxPerClass: call.maxPerClass ?? own.maxPerClass ?? DEFAULTS.maxPerClass,
+        multiLabel: call.multiLabel ?? own.multiLabel ?? DEFAULTS.multiLabel,
         classes: classes === undefined ? undefined : resolveClasses(classes, this.labels),
       },
     };

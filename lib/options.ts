@@ -40,6 +40,13 @@ export interface DetectionOptions {
   classAgnostic?: boolean;
   /** The most boxes of one picture, best first; at least 1. Defaults to 300. */
   maxDetections?: number;
+  /** The most boxes of one class, best first; at least 1. Defaults to Infinity. */
+  maxPerClass?: number;
+  /**
+   * Whether a box becomes one detection for each class above the threshold, as evaluation counts them, instead of one for
+   * its best class. Defaults to false. Without effect on end-to-end models, which give each box one class.
+   */
+  multiLabel?: boolean;
   /** Classes to keep, by name or number. Defaults to all. */
   classes?: readonly (string | number)[];
 }
@@ -100,6 +107,8 @@ export const DEFAULTS = Object.freeze({
   confidenceThreshold: 0.25,
   classAgnostic: false,
   maxDetections: 300,
+  maxPerClass: Infinity,
+  multiLabel: false,
   maxBatch: 8,
   imageSize: 640,
 });
@@ -148,6 +157,8 @@ const detectionChecks = {
   iouThreshold: fraction,
   classAgnostic: aBoolean,
   maxDetections: atLeastOne,
+  maxPerClass: atLeastOne,
+  multiLabel: aBoolean,
   classes: arrayOf(classNameOrId),
 } satisfies Record<keyof DetectionOptions, Check>;
 

@@ -4,6 +4,8 @@
  */
 export class Candidates {
   length = 0;
+  /** Whether a head appends a box once for each class above the threshold, instead of for its best class only. Read by heads, kept by `clear()`. */
+  multiLabel = false;
   /** [length, 4], x1, y1, x2, y2 in input pixels. */
   xyxy = new Float32Array(4 * 256);
   confidence = new Float32Array(256);

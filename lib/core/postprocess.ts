@@ -18,6 +18,10 @@ export interface Suppression {
   readonly classAgnostic: boolean;
   /** The most boxes, best first. */
   readonly maxDetections: number;
+  /** Whether a box counts once for each class above the threshold. Defaults to false: for its best class only. */
+  readonly multiLabel?: boolean;
+  /** The most boxes of one class, best first. Defaults to no limit. */
+  readonly maxPerClass?: number;
   /** Class ids to keep, ascending; undefined keeps all. */
   readonly classes?: readonly number[];
 }
@@ -69,7 +73,9 @@ export function postprocess(
 ): Columns {
   const { inputWidth, inputHeight } = letterbox;
   const { confidenceThreshold, iouThreshold, classAgnostic, maxDetections, classes } = suppression;
+  const { multiLabel = false, maxPerClass = Infinity } = suppression;
   scratch.clear();
+  scratch.multiLabel = multiLabel;
   headNamed(layout.head).decode(
     outputs,
     { ...layout, inputWidth, inputHeight },
@@ -79,15 +85,17 @@ export function postprocess(
   if (scratch.length === 0) refuseNaN(outputs, layout.outputs);
   if (classes !== undefined) keepClasses(scratch, classes);
   const count = scratch.length;
-  const order =
+  const sorted =
     iouThreshold === null
       ? byFallingConfidence(scratch)
       : nms(scratch.xyxy, scratch.confidence, {
           iouThreshold,
           classId: classAgnostic ? undefined : scratch.classId,
           count,
-          maxDetections,
+          // Boxes beyond a class's share leave room for others.
+          maxDetections: maxPerClass === Infinity ? maxDetections : Infinity,
         });
+  const order = maxPerClass === Infinity ? sorted : bestPerClass(sorted, scratch.classId, maxPerClass);
   const detections = pick(scratch, order, Math.min(order.length, maxDetections));
   boxesToImage(detections.xyxy, detections.confidence.length, letterbox);
   return detections;
@@ -106,6 +114,15 @@ function keepClasses(candidates: Candidates, classes: readonly number[]): void {
 
 function byFallingConfidence({ confidence, length }: Candidates): Uint32Array {
   return Uint32Array.from({ length }, (_, i) => i).sort((a, b) => confidence[b] - confidence[a] || a - b);
+}
+
+function bestPerClass(order: Uint32Array, classId: Int32Array, most: number): Uint32Array {
+  const counts = new Map<number, number>();
+  return order.filter((i) => {
+    const count = (counts.get(classId[i]) ?? 0) + 1;
+    counts.set(classId[i], count);
+    return count <= most;
+  });
 }
 
 function pick(candidates: Candidates, order: ArrayLike<number>, count: number): Columns {

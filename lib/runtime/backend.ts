@@ -11,6 +11,8 @@ export interface SuppressionPlan {
   readonly iouThreshold: number | null;
   readonly classAgnostic: boolean;
   readonly maxDetections: number;
+  readonly maxPerClass?: number;
+  readonly multiLabel?: boolean;
   /** Class ids to keep, ascending; undefined keeps all. */
   readonly classes?: readonly number[];
 }

@@ -23,6 +23,8 @@ describe('options of create()', () => {
     [{ lanes: 1.5 }, 'Expected lanes to be a whole number in [1, 256] but received 1.5 (number)'],
     [{ maxQueue: -1 }, 'Expected maxQueue to be a whole number of at least 0 but received -1 (number)'],
     [{ classAgnostic: 1 }, 'Expected classAgnostic to be true or false but received 1 (number)'],
+    [{ multiLabel: 'yes' }, 'Expected multiLabel to be true or false but received "yes" (string)'],
+    [{ maxPerClass: 0 }, 'Expected maxPerClass to be a whole number of at least 1 but received 0 (number)'],
     [{ classes: 'person' }, 'Expected classes to be an array but received "person" (string)'],
     [{ classes: ['person', -1] }, 'Expected classes[1] to be a whole number of at least 0 but received -1 (number)'],
     [{ labels: ['a', ''] }, 'Expected labels[1] to be a string that is not empty but received "" (string)'],

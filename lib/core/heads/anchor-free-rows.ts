@@ -52,7 +52,11 @@ function decode(outputs: HeadOutputs, layout: HeadLayout, confidenceThreshold: n
     let best = confidenceThreshold;
     let classId = -1;
     for (let column = FIRST_CLASS; column < columns; column++) {
-      if (data[at + column] > best) {
+      if (!(data[at + column] > best)) continue;
+      if (into.multiLabel) {
+        const confidence = data[at + column];
+        pushCxcywh(into, data[at], data[at + 1], data[at + 2], data[at + 3], confidence, column - FIRST_CLASS);
+      } else {
         best = data[at + column];
         classId = column - FIRST_CLASS;
       }

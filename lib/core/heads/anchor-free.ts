@@ -61,9 +61,15 @@ function decode(outputs: HeadOutputs, layout: HeadLayout, confidenceThreshold: n
   for (let at = nextAbove(words, 4 * cells, threshold); at < words.length; at = nextAbove(words, at + 1, threshold)) {
     const cell = at % cells;
     // Class by class, as the scores lie in memory: of equal ones the first stays. NaN is greater than nothing.
-    if (data[at] > score[cell]) {
+    if (!(data[at] > score[cell])) continue;
+    const classId = Math.floor(at / cells) - 4;
+    if (into.multiLabel) {
+      const w = data[2 * cells + cell];
+      const h = data[3 * cells + cell];
+      pushCxcywh(into, data[cell], data[cells + cell], w, h, data[at], classId);
+    } else {
       score[cell] = data[at];
-      bestClass[cell] = Math.floor(at / cells) - 4;
+      bestClass[cell] = classId;
     }
   }
   for (let cell = 0; cell < cells; cell++) {

@@ -67,7 +67,10 @@ export interface Head {
    * `outputs` are float32 views of one picture's outputs.
    */
   contradiction(outputs: HeadOutputs, layout: HeadLayout): string | undefined;
-  /** Appends each box whose confidence is greater than `confidenceThreshold` (already a float32). */
+  /**
+   * Appends each box whose confidence is greater than `confidenceThreshold` (already a float32): for its best class, or
+   * with `into.multiLabel` for each such class.
+   */
   decode(outputs: HeadOutputs, layout: HeadLayout, confidenceThreshold: number, into: Candidates): void;
 }
 

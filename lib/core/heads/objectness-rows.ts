@@ -14,11 +14,12 @@ export function objectnessRows(outputs: HeadOutputs, layout: HeadLayout): Matrix
 
 /**
  * Calls `found` for each row whose best objectness * class, rounded to float32, is greater than `confidenceThreshold`.
- * The first of equal classes counts.
+ * The first of equal classes counts. With `multiLabel` it is called for every class that is greater.
  */
 export function eachConfidentRow(
   { data, rows, columns }: Matrix,
   confidenceThreshold: number,
+  multiLabel: boolean,
   found: (row: number, confidence: number, classId: number) => void,
 ): void {
   for (let row = 0; row < rows; row++) {
@@ -26,16 +27,19 @@ export function eachConfidentRow(
     const objectness = data[at + OBJECTNESS];
     // No class score is greater than 1, so most rows end here.
     if (!(objectness > confidenceThreshold)) continue;
-    let best = 0;
-    let classId = 0;
+    let best = confidenceThreshold;
+    let classId = -1;
     for (let column = FIRST_CLASS; column < columns; column++) {
       const confidence = Math.fround(objectness * data[at + column]);
-      if (confidence > best) {
+      if (!(confidence > best)) continue;
+      if (multiLabel) {
+        found(row, confidence, column - FIRST_CLASS);
+      } else {
         best = confidence;
         classId = column - FIRST_CLASS;
       }
     }
-    if (best > confidenceThreshold) found(row, best, classId);
+    if (classId >= 0) found(row, best, classId);
   }
 }
 
@@ -50,7 +54,7 @@ export function decodeObjectnessRows(
   const matrix = objectnessRows(outputs, layout);
   stridesOf(outputs, layout, matrix.rows, anchorsPerCell);
   const { data, columns } = matrix;
-  eachConfidentRow(matrix, confidenceThreshold, (row, confidence, classId) => {
+  eachConfidentRow(matrix, confidenceThreshold, into.multiLabel, (row, confidence, classId) => {
     const at = row * columns;
     pushCxcywh(into, data[at], data[at + 1], data[at + 2], data[at + 3], confidence, classId);
   });

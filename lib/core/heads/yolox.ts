@@ -108,7 +108,7 @@ function decodeUndecoded(
   const { data, columns } = matrix;
   const { inputWidth, inputHeight } = layout;
   const strides = stridesOf(outputs, layout, matrix.rows, 1);
-  eachConfidentRow(matrix, confidenceThreshold, (row, confidence, classId) => {
+  eachConfidentRow(matrix, confidenceThreshold, into.multiLabel, (row, confidence, classId) => {
     const { column, line, stride } = cellOf(row, strides, inputWidth, inputHeight);
     const at = row * columns;
     pushCxcywh(

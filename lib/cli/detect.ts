@@ -17,6 +17,8 @@ interface Options {
   readonly iou?: number;
   readonly classes?: readonly (string | number)[];
   readonly maxDetections?: number;
+  readonly maxPerClass?: number;
+  readonly multiLabel?: boolean;
   readonly device: Device;
   readonly lanes?: number;
   readonly threads?: number;
@@ -56,6 +58,8 @@ export function addDetectCommand(program: Command, signal: AbortSignal): void {
     .option('--iou <n>', "of boxes that overlap by more, keep the best, 0..1 (default: the model family's)", fraction)
     .option('--classes <list>', 'keep these classes only, names or numbers: person,dog or 0,16', classList)
     .option('--max-detections <n>', 'most boxes of a picture, best first (default: 300)', count)
+    .option('--max-per-class <n>', 'most boxes of one class, best first (default: no limit)', count)
+    .option('--multi-label', 'list a box once for each class above the threshold, not for its best class only')
     .option('--device <name>', 'auto or cpu', 'auto')
     .option('--lanes <n>', 'pictures in the model at once (default: 1)', count)
     .option(
@@ -91,6 +95,8 @@ async function detect(args: readonly string[], options: Options, signal: AbortSi
     iouThreshold: options.iou,
     classes: options.classes,
     maxDetections: options.maxDetections,
+    maxPerClass: options.maxPerClass,
+    multiLabel: options.multiLabel,
     imageSize: options.imageSize,
     allowDownload: true,
     onProgress: ({ message }) => remark(message),

@@ -2,7 +2,7 @@ import { types } from 'node:util';
 import { COCO_CATEGORY_IDS } from './coco-categories.js';
 import { COCO_LABELS } from './labels.js';
 import type { DetectionTimings, ImageInput } from './types.js';
-import { arrayOf, type Check, integerFrom, invalid, objectWith } from './validation.js';
+import { arrayOf, aString, type Check, integerFrom, invalid, objectWith, show } from './validation.js';
 
 /** One object in a picture. */
 export interface Detection {
@@ -62,13 +62,25 @@ export interface AnnotateOptions {
   image?: ImageInput;
 }
 
+export interface CropOptions {
+  /** The picture to cut from. Defaults to the file that the detections came from. */
+  image?: ImageInput;
+  /** Pixels of the picture's surroundings to keep on each side of the box, a whole number from 0 on. Defaults to 0. */
+  padding?: number;
+}
+
 const checkCocoOptions = objectWith({
   imageId: integerFrom(0),
   categoryIds: arrayOf(integerFrom(0)),
 } satisfies Record<keyof CocoOptions, Check>);
 
 // Whether it is a picture is seen when it is decoded.
-const checkAnnotateOptions = objectWith({ image: () => {} } satisfies Record<keyof AnnotateOptions, Check>);
+const anything: Check = () => {};
+const checkAnnotateOptions = objectWith({ image: anything } satisfies Record<keyof AnnotateOptions, Check>);
+const checkCropOptions = objectWith({ image: anything, padding: integerFrom(0) } satisfies Record<
+  keyof CropOptions,
+  Check
+>);
 
 /**
  * The objects of one picture, best first as `detect()` gives them. Kept in columns; iterating gives one object a row.
@@ -250,14 +262,62 @@ export class Detections implements Iterable<Detection>, DetectionColumns {
   // biome-ignore lint/suspicious/noConfusingVoidType: the two signatures above say when it is which
   async annotate(path?: string, options: AnnotateOptions = {}): Promise<Buffer | void> {
     checkAnnotateOptions(options, 'options');
-    const picture = options.image ?? this.source;
-    if (picture === undefined)
-      throw invalid(
-        'These detections did not come from a file, and pixels are not kept: give the picture again, annotate(path, { image })',
-        {},
-      );
+    const picture = this.#picture(options.image, 'annotate(path, { image })');
     const { annotateFile, annotateToPng } = await import('./image/annotate.js');
     return path === undefined ? annotateToPng(picture, this) : annotateFile(path, picture, this);
+  }
+
+  /**
+   * Cuts one box out of the picture: every pixel that it touches, inside the picture, at least 1×1. Into a file or the bytes
+   * of a PNG, as `annotate()` does, and from the same picture.
+   * @param index of the detection, a whole number in [-length, length - 1]; from the end for a negative one.
+   * @throws YoloError (as a rejection): as `annotate()`, and ERR_YOLO_INVALID_ARGUMENT for an index without a detection.
+   */
+  crop(index: number, path: string, options?: CropOptions): Promise<void>;
+  crop(index: number, path?: undefined, options?: CropOptions): Promise<Buffer>;
+  // biome-ignore lint/suspicious/noConfusingVoidType: the two signatures above say when it is which
+  async crop(index: number, path?: string, options: CropOptions = {}): Promise<Buffer | void> {
+    checkCropOptions(options, 'options');
+    const box = Number.isInteger(index) ? this.at(index)?.xyxy : undefined;
+    if (box === undefined)
+      throw invalid(
+        this.length === 0
+          ? 'There are no detections here, so none can be cut out'
+          : `Expected the index of a detection, a whole number in [${-this.length}, ${this.length - 1}], but received ${show(index)}`,
+        { index, length: this.length },
+      );
+    const picture = this.#picture(options.image, 'crop(index, path, { image })');
+    const { padding = 0 } = options;
+    const { cropToFiles, cropToPng } = await import('./image/crop.js');
+    return path === undefined
+      ? cropToPng(picture, this, box, padding)
+      : cropToFiles(picture, this, [{ path, box }], padding);
+  }
+
+  /**
+   * Cuts every box out as `crop()` does, decoding the picture once. Files are written one after the other, each whole or not at all.
+   * @param pathOf gives the file of a detection; undefined leaves it out.
+   * @throws YoloError (as a rejection): as `crop()`, and ERR_YOLO_INVALID_ARGUMENT where two detections are given one path.
+   */
+  async saveCrops(
+    pathOf: (detection: Detection, index: number) => string | undefined,
+    options: CropOptions = {},
+  ): Promise<void> {
+    checkCropOptions(options, 'options');
+    if (typeof pathOf !== 'function') throw invalid('Expected saveCrops() to be given a function', {});
+    const picture = this.#picture(options.image, 'saveCrops(pathOf, { image })');
+    const parts = new Map<string, { path: string; box: Detection['xyxy'] }>();
+    for (let index = 0; index < this.length; index++) {
+      const detection = this.at(index)!;
+      const path = pathOf(detection, index);
+      if (path === undefined) continue;
+      aString(path, `the path of detection ${index}`);
+      if (parts.has(path))
+        throw invalid(`Two detections would be written to ${path}; give each a path of its own`, { path, index });
+      parts.set(path, { path, box: detection.xyxy });
+    }
+    const { cropToFiles } = await import('./image/crop.js');
+    return cropToFiles(picture, this, [...parts.values()], options.padding ?? 0);
   }
 
   /** A table for console.log. */
@@ -268,6 +328,17 @@ export class Detections implements Iterable<Detection>, DetectionColumns {
         `\n  ${label} ${confidence.toFixed(3)} [${xyxy.map((side) => side.toFixed(1)).join(', ')}]`,
     );
     return `Detections(${this.length}) of ${this.image.width}×${this.image.height} {${rows.join('')}${rows.length > 0 ? '\n' : ''}}`;
+  }
+
+  /** The picture that is read again; `call` shows how it is given. */
+  #picture(given: ImageInput | undefined, call: string): ImageInput {
+    const picture = given ?? this.source;
+    if (picture === undefined)
+      throw invalid(
+        `These detections did not come from a file, and pixels are not kept: give the picture again, ${call}`,
+        {},
+      );
+    return picture;
   }
 
   #rows(rows: readonly { part: Detections; index: number }[]): Detections {

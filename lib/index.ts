@@ -5,6 +5,7 @@ export {
   type AnnotateOptions,
   type CocoOptions,
   type CocoResult,
+  type CropOptions,
   type Detection,
   type DetectionColumns,
   Detections,

@@ -5,12 +5,20 @@ import { inOrder } from './in-order.js';
 import { findPictures, type Picture } from './pictures.js';
 import { printable } from './printable.js';
 import { noProgress, progressBar } from './progress.js';
-import { cocoReport, jsonReport, plural, type Report, tableReport } from './reports.js';
-import { savedPaths } from './saved-paths.js';
+import { cocoReport, jsonReport, plural, type Report, tableReport, type Written } from './reports.js';
+import { type CropPath, cropPaths, savedPaths } from './saved-paths.js';
+
+/** Where files go that are written beside the results. */
+interface Places {
+  /** By the picture's place. */
+  readonly drawn: readonly string[];
+  readonly crop: CropPath | undefined;
+}
 
 interface Options {
   readonly model?: string;
   readonly save?: string;
+  readonly saveCrops?: string;
   readonly json?: boolean;
   readonly coco?: boolean;
   readonly confidence?: number;
@@ -26,9 +34,11 @@ interface Options {
   readonly quiet?: boolean;
 }
 
-type Outcome =
-  | { readonly picture: Picture; readonly detections: Detections; readonly saved: string | undefined }
-  | { readonly problem: string };
+/** What came of a picture: a file that cannot be written is a problem, and its detections are printed all the same. */
+interface Outcome {
+  readonly found?: { readonly picture: Picture; readonly detections: Detections; readonly written: Written };
+  readonly problem?: string;
+}
 
 const EXAMPLES = `
 A folder means the pictures directly in it; for those of the folders in it, give a pattern in quotes.
@@ -52,6 +62,7 @@ export function addDetectCommand(program: Command, signal: AbortSignal): void {
     .argument('<pictures...>', 'files, folders, patterns, or - for one encoded picture on stdin')
     .option('--model <file>', 'ONNX model (default: a small COCO detector of 80 classes, fetched once)')
     .option('--save <folder>', 'write copies of the pictures there, with the boxes drawn')
+    .option('--save-crops <folder>', 'write what is in each box there, as a picture of its own')
     .addOption(new Option('--json', 'print one JSON array, a line for each picture').conflicts('coco'))
     .option('--coco', 'print one JSON array of COCO results; image_id is the number that a file is named by')
     .option('--confidence <n>', 'keep boxes above it, 0..1 (default: 0.25)', fraction)
@@ -83,7 +94,11 @@ async function detect(args: readonly string[], options: Options, signal: AbortSi
   };
   const { pictures, problems } = await findPictures(args, signal);
   for (const problem of problems) console.error(`error: ${printable(problem)}`);
-  const saved = options.save === undefined ? [] : await savedPaths(options.save, pictures);
+  const { save, saveCrops } = options;
+  const places: Places = {
+    drawn: save === undefined ? [] : await savedPaths(save, pictures),
+    crop: saveCrops === undefined ? undefined : await cropPaths(saveCrops, pictures, save),
+  };
 
   const lanes = options.lanes ?? 1;
   const detector = await Detector.create({
@@ -107,7 +122,7 @@ async function detect(args: readonly string[], options: Options, signal: AbortSi
     remark(`${model.name} on ${device}${fallbackReason === undefined ? '' : ` (${fallbackReason})`}`);
     const report = options.json ? jsonReport() : options.coco ? cocoReport(pictures) : tableReport();
     if (report.remark !== undefined) remark(report.remark);
-    const failed = problems.length + (await detectAll(pictures, saved, report, options, detector, signal));
+    const failed = problems.length + (await detectAll(pictures, places, report, options, detector, signal));
     if (failed > 0) console.error(`${failed} of ${plural(pictures.length + problems.length, 'picture')} failed`);
     process.exitCode = failed === 0 ? ExitCode.OK : ExitCode.FAILED;
   } finally {
@@ -118,50 +133,100 @@ async function detect(args: readonly string[], options: Options, signal: AbortSi
 /** Prints results and errors in the order of the pictures; gives the number of pictures that failed. */
 async function detectAll(
   pictures: readonly Picture[],
-  saved: readonly string[],
+  places: Places,
   report: Report,
   options: Options,
   detector: Detector,
   signal: AbortSignal,
 ): Promise<number> {
   const work = async (picture: Picture, index: number): Promise<Outcome> => {
+    let detections: Detections;
     try {
-      const { input } = picture;
-      const detections = await detector.detect(input, { signal });
-      const path = saved[index];
-      if (path !== undefined) await detections.annotate(path, { image: input });
-      return { picture, detections, saved: path };
+      detections = await detector.detect(picture.input, { signal });
     } catch (error) {
       signal.throwIfAborted();
-      const message = error instanceof Error ? error.message : String(error);
-      // Most messages begin with the file's name already.
-      return { problem: message.startsWith(picture.name) ? message : `${picture.name}: ${message}` };
+      return { problem: problemOf(picture, error) };
     }
+    const { written, error } = await write(detections, picture.input, index, places);
+    return {
+      found: { picture, detections, written },
+      problem: error === undefined ? undefined : problemOf(picture, error),
+    };
   };
   const hasBar = process.stderr.isTTY && pictures.length > 1 && !options.quiet;
   const progress = hasBar ? progressBar(pictures.length) : noProgress;
   let failed = 0;
   try {
-    await write(report.begin, signal);
+    await print(report.begin, signal);
     for await (const outcome of inOrder(pictures, (options.lanes ?? 1) + 1, work)) {
       progress.advance();
-      if ('problem' in outcome) {
+      const { found, problem } = outcome;
+      if (found !== undefined) {
+        const text = report.picture(found.picture, found.detections, found.written);
+        await progress.aside(() => print(text, signal));
+      }
+      if (problem !== undefined) {
         failed++;
-        progress.aside(() => console.error(printable(`error: ${outcome.problem}`)));
-      } else {
-        const text = report.picture(outcome.picture, outcome.detections, outcome.saved);
-        await progress.aside(() => write(text, signal));
+        progress.aside(() => console.error(printable(`error: ${problem}`)));
       }
     }
   } finally {
     progress.end();
   }
-  await write(report.end(), signal);
+  await print(report.end(), signal);
   return failed;
 }
 
+/** Writes each kind of file, whatever becomes of the others; the first failure comes as `error`. */
+async function write(
+  detections: Detections,
+  image: Picture['input'],
+  index: number,
+  { drawn, crop }: Places,
+): Promise<{ written: Written; error?: unknown }> {
+  const [copy, crops] = await Promise.allSettled([
+    saveDrawn(detections, image, drawn[index]),
+    saveCrops(detections, image, crop && ((box) => crop(index, box))),
+  ]);
+  const failed = [copy, crops].find((one) => one.status === 'rejected');
+  return {
+    written: {
+      drawn: copy.status === 'fulfilled' ? copy.value : undefined,
+      crops: crops.status === 'fulfilled' ? crops.value : undefined,
+    },
+    error: failed?.reason,
+  };
+}
+
+async function saveDrawn(
+  detections: Detections,
+  image: Picture['input'],
+  path: string | undefined,
+): Promise<string | undefined> {
+  if (path !== undefined) await detections.annotate(path, { image });
+  return path;
+}
+
+async function saveCrops(
+  detections: Detections,
+  image: Picture['input'],
+  pathOf: ((box: number) => Promise<string>) | undefined,
+): Promise<string[] | undefined> {
+  if (pathOf === undefined) return undefined;
+  const paths: string[] = [];
+  for (let box = 0; box < detections.length; box++) paths.push(await pathOf(box));
+  await detections.saveCrops((_, box) => paths[box], { image });
+  return paths;
+}
+
+function problemOf({ name }: Picture, error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error);
+  // Many messages begin with the picture as it was given.
+  return message.includes(name) ? message : `${name}: ${message}`;
+}
+
 /** Waits until it is written: the reader of stdout may be slower than the model. A failure comes as the signal's reason. */
-async function write(text: string, signal: AbortSignal): Promise<void> {
+async function print(text: string, signal: AbortSignal): Promise<void> {
   await new Promise<void>((resolve) => process.stdout.write(text, () => resolve()));
   signal.throwIfAborted();
 }

@@ -1,16 +1,24 @@
-import { parse } from 'node:path';
+import { dirname, parse } from 'node:path';
 import Table from 'cli-table3';
 import type { Detections } from '../index.js';
 import type { Picture } from './pictures.js';
 import { printable } from './printable.js';
+
+/** The files that were written for a picture. */
+export interface Written {
+  /** The annotated copy. */
+  readonly drawn?: string;
+  /** What was cut out, in the order of the detections. */
+  readonly crops?: readonly string[];
+}
 
 /** What goes to stdout, piece by piece, so that the results of many pictures are never all in memory. */
 export interface Report {
   /** Something to know about the results, for stderr. */
   readonly remark?: string;
   readonly begin: string;
-  /** Called in the order of the pictures, for those that did not fail; `saved` is the path of the annotated copy. */
-  picture(picture: Picture, detections: Detections, saved: string | undefined): string;
+  /** Called in the order of the pictures, for those that did not fail. */
+  picture(picture: Picture, detections: Detections, written: Written): string;
   end(): string;
 }
 
@@ -20,12 +28,13 @@ export function tableReport(): Report {
   let pictures = 0;
   return {
     begin: '',
-    picture({ name }, detections, saved) {
+    picture({ name }, detections, { drawn, crops = [] }) {
       pictures++;
       for (const { label } of detections) counts.set(label, (counts.get(label) ?? 0) + 1);
       const { width, height } = detections.image;
-      const kept = saved === undefined ? '' : `, drawn in ${printable(saved)}`;
-      const heading = `${printable(name)} (${width}×${height}): ${plural(detections.length, 'object')}${kept}\n`;
+      const copy = drawn === undefined ? '' : `, drawn in ${printable(drawn)}`;
+      const cut = crops.length === 0 ? '' : `, cut out into ${printable(dirname(crops[0]!))}`;
+      const heading = `${printable(name)} (${width}×${height}): ${plural(detections.length, 'object')}${copy}${cut}\n`;
       return detections.length === 0 ? heading : `${heading}${table(detections)}\n`;
     },
     end() {
@@ -50,8 +59,8 @@ function table(detections: Detections): string {
 
 /** For programs: one JSON array, a line for each picture. */
 export function jsonReport(): Report {
-  return streamedArray(({ name }, detections, saved) => [
-    JSON.stringify({ file: name, ...detections.toJSON(), saved }),
+  return streamedArray(({ name }, detections, { drawn, crops }) => [
+    JSON.stringify({ file: name, ...detections.toJSON(), saved: drawn, crops }),
   ]);
 }
 

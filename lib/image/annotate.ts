@@ -1,19 +1,11 @@
-import { randomUUID } from 'node:crypto';
-import { rename, rm, writeFile } from 'node:fs/promises';
-import { extname } from 'node:path';
-import { YoloError } from '../errors.js';
 import type { ImageInput } from '../types.js';
 import { coloursOf } from './colours.js';
-import { DEFAULT_LIMIT_INPUT_PIXELS, decodeImage, describeInput, loadSharp } from './decode.js';
 import { isRawImageShaped } from './input.js';
 import { lettering } from './lettering.js';
+import { encodePicture, formatOf, type Origin, type PictureFormat, readAgain, writePicture } from './picture-file.js';
 
 /** What is drawn: a picture's size and its boxes in pixels, best first. */
-export interface Drawing extends Iterable<DrawnBox> {
-  readonly image: { readonly width: number; readonly height: number };
-  /** Whether the boxes are in the upright picture. */
-  readonly autoOrient: boolean;
-}
+export interface Drawing extends Origin, Iterable<DrawnBox> {}
 
 export interface DrawnBox {
   readonly xyxy: readonly [number, number, number, number];
@@ -22,89 +14,25 @@ export interface DrawnBox {
   readonly label: string;
 }
 
-const FORMATS = {
-  '.png': 'png',
-  '.jpg': 'jpeg',
-  '.jpeg': 'jpeg',
-  '.webp': 'webp',
-  '.avif': 'avif',
-  '.tif': 'tiff',
-  '.tiff': 'tiff',
-} as const;
-
 /** In UTF-16 units. */
 const LONGEST_LABEL = 64;
 
-type Format = (typeof FORMATS)[keyof typeof FORMATS];
-
 /** The picture with boxes and labels drawn on it, as PNG. */
 export function annotateToPng(picture: ImageInput, drawing: Drawing): Promise<Buffer> {
-  return encode(picture, drawing, 'png');
+  return draw(picture, drawing, 'png');
 }
 
 /** The same, into a file of the format that its extension names. */
 export async function annotateFile(path: string, picture: ImageInput, drawing: Drawing): Promise<void> {
-  const format = typeof path === 'string' ? formatOf(path) : undefined;
-  if (format === undefined)
-    throw new YoloError(
-      'ERR_YOLO_INVALID_ARGUMENT',
-      `Expected the path of a picture to end in ${Object.keys(FORMATS).join(', ')} but received ${typeof path === 'string' ? JSON.stringify(path) : describeInput(path)}`,
-      { phase: 'annotate', detail: { path } },
-    );
-  await write(path, await encode(picture, drawing, format));
+  const format = formatOf(path);
+  await writePicture(path, await draw(picture, drawing, format));
 }
 
-/** Whole or not at all: what was there stays until the new file is complete. */
-async function write(path: string, file: Uint8Array): Promise<void> {
-  const unfinished = `${path}.${randomUUID()}.tmp`;
-  try {
-    await writeFile(unfinished, file);
-    await rename(unfinished, path);
-  } catch (cause) {
-    await rm(unfinished, { force: true }).catch(() => {});
-    const { code, message } = cause as NodeJS.ErrnoException;
-    const reason = code === 'ENOENT' ? 'there is no such folder (ENOENT)' : message.split(',', 1)[0];
-    throw new YoloError('ERR_YOLO_FILE_WRITE', `Cannot write the picture ${path}: ${reason}`, {
-      phase: 'annotate',
-      detail: { path, code },
-      cause,
-    });
-  }
-}
-
-function formatOf(path: string): Format | undefined {
-  return (FORMATS as Record<string, Format | undefined>)[extname(path).toLowerCase()];
-}
-
-async function encode(picture: ImageInput, drawing: Drawing, format: Format): Promise<Buffer> {
-  // Detection has let its size pass, whatever the limit was.
-  const limitInputPixels = Math.max(DEFAULT_LIMIT_INPUT_PIXELS, drawing.image.width * drawing.image.height);
-  const { data, width, height } = await decodeImage(picture, { limitInputPixels, autoOrient: drawing.autoOrient });
-  if (width !== drawing.image.width || height !== drawing.image.height)
-    throw new YoloError(
-      'ERR_YOLO_INVALID_ARGUMENT',
-      `The detections are of a picture of ${drawing.image.width}×${drawing.image.height}, but ${describeInput(picture)} has ${width}×${height}`,
-      { phase: 'annotate', detail: { width, height } },
-    );
-  const sharp = await loadSharp();
-  const drawn = Buffer.from(overlay(drawing));
-  try {
-    return await sharp(isRawImageShaped(picture) ? new Uint8Array(data) : data, {
-      raw: { width, height, channels: 3 },
-      limitInputPixels: false,
-    })
-      .composite([{ input: drawn, limitInputPixels: false }])
-      .removeAlpha()
-      .toFormat(format, format === 'jpeg' ? { quality: 92, chromaSubsampling: '4:4:4' } : {})
-      .toBuffer();
-  } catch (cause) {
-    // Formats have greatest sizes: 16383 pixels a side for WebP.
-    throw new YoloError(
-      'ERR_YOLO_INVALID_ARGUMENT',
-      `A picture of ${width}×${height} cannot be written as ${format}: ${(cause as Error).message}; choose another format`,
-      { phase: 'annotate', detail: { format, width, height }, cause },
-    );
-  }
+async function draw(picture: ImageInput, drawing: Drawing, format: PictureFormat): Promise<Buffer> {
+  const image = await readAgain(picture, drawing);
+  // The encoder reads on another thread, and takes no shared memory: of the caller's own pixels it gets a copy.
+  const pixels = isRawImageShaped(picture) ? { ...image, data: new Uint8Array(image.data) } : image;
+  return encodePicture(pixels, format, Buffer.from(overlay(drawing)));
 }
 
 /** Frames first and labels over them, both with the best on top. */

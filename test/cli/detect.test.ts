@@ -67,6 +67,32 @@ describe('migraphx-yolo detect', () => {
     }
   });
 
+  it('cuts boxes out with --save-crops, and prints the detections of a picture whose files cannot be written', async () => {
+    mkdirSync(join(cwd, 'cut/street 2-2.jpg/full'), { recursive: true });
+    const args = ['detect', 'photos', '--save-crops', 'cut', '--save', 'drawn', '--json', '--max-detections', '2'];
+    const { code, stdout, stderr } = await command(args, here);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^error: photos.street 2\.jpg: Cannot write the picture cut.street 2-2\.jpg: /m);
+    expect(stderr.trimEnd().split('\n').at(-1)).toBe('1 of 2 pictures failed');
+    const [first, second] = JSON.parse(stdout);
+    expect([first.detections.length, first.saved, first.crops]).toEqual([2, join('drawn', 'street 2.jpg'), undefined]);
+    expect(second.crops).toEqual(['street 10-1.JPG', 'street 10-2.JPG'].map((name) => join('cut', name)));
+    expect(readdirSync(join(cwd, 'cut')).sort()).toEqual([
+      'street 10-1.JPG',
+      'street 10-2.JPG',
+      'street 2-1.jpg',
+      'street 2-2.jpg',
+    ]);
+    for (const [index, { xyxy }] of second.detections.entries()) {
+      const [x1, y1, x2, y2] = [Math.floor(xyxy[0]), Math.floor(xyxy[1]), Math.ceil(xyxy[2]), Math.ceil(xyxy[3])];
+      expect(await sharp(join(cwd, second.crops[index])).metadata()).toMatchObject({
+        format: 'jpeg',
+        width: Math.min(x2, 640) - Math.max(x1, 0),
+        height: Math.min(y2, 484) - Math.max(y1, 0),
+      });
+    }
+  });
+
   it('reads a picture from stdin and prints JSON with --json, and nothing else with --quiet', async () => {
     const args = [
       'detect',

@@ -6,7 +6,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { inOrder } from '../../lib/cli/in-order.js';
 import { findPictures } from '../../lib/cli/pictures.js';
 import { printable } from '../../lib/cli/printable.js';
-import { savedPaths } from '../../lib/cli/saved-paths.js';
+import { cropPaths, savedPaths } from '../../lib/cli/saved-paths.js';
 import { YoloError } from '../../lib/index.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'yolo-cli-parts-'));
@@ -95,7 +95,55 @@ describe('savedPaths', () => {
 
   it('refuses a folder that cannot be made', async () => {
     await expect(savedPaths(join(file('a-file'), 'in'), [])).rejects.toMatchObject({
+      code: 'ERR_YOLO_FILE_WRITE',
+      message: expect.stringContaining('cannot be made'),
+    });
+  });
+
+  // Root writes wherever it likes.
+  it.skipIf(process.getuid === undefined || process.getuid() === 0)(
+    'refuses a folder that cannot be written to',
+    async () => {
+      const locked = join(folder, 'locked');
+      mkdirSync(locked, { mode: 0o555 });
+      await expect(savedPaths(locked, [])).rejects.toMatchObject({
+        code: 'ERR_YOLO_FILE_WRITE',
+        message: expect.stringContaining('cannot be written to'),
+      });
+    },
+  );
+});
+
+describe('cropPaths', () => {
+  it('numbers what is cut out of a picture, with no name twice, whatever pictures are called', async () => {
+    const out = join(folder, 'crops');
+    const pathOf = await cropPaths(out, named(['a/x.jpg', 'b/x.jpg', 'x-2.jpg', 'x.gif', 'x.png']));
+    const paths: string[] = [];
+    for (let picture = 0; picture < 5; picture++) for (const box of [0, 1, 10]) paths.push(await pathOf(picture, box));
+    const stems = ['x', 'x-2', 'x-2-2'].flatMap((stem) => [`${stem}-1.jpg`, `${stem}-2.jpg`, `${stem}-11.jpg`]);
+    const others = ['x', 'x-2'].flatMap((stem) => [`${stem}-1.png`, `${stem}-2.png`, `${stem}-11.png`]);
+    expect(paths).toEqual([...stems, ...others].map((name) => join(out, name)));
+    expect(new Set(paths).size).toBe(paths.length);
+  });
+
+  it('never leads to a picture of the input', async () => {
+    const own = ['crops-in/x.jpg', 'crops-in/x-1.jpg'].map(file);
+    const pathOf = await cropPaths(join(folder, 'crops-in'), named(own));
+    const names = ['x-2-1.jpg', 'x-2-2.jpg', 'x-1-2-1.jpg'].map((name) => join(folder, 'crops-in', name));
+    expect([await pathOf(0, 0), await pathOf(0, 1), await pathOf(1, 0)]).toEqual(names);
+    const elsewhere = await cropPaths(
+      join(folder, 'crops-in'),
+      named([file('other/x-1.jpg').replace('x-1', 'y'), ...own]),
+    );
+    expect(await elsewhere(0, 0)).toBe(join(folder, 'crops-in/y-1.jpg'));
+  });
+
+  it('refuses the folder of the annotated copies, under any name of it', async () => {
+    const both = join(folder, 'both');
+    await savedPaths(both, []);
+    await expect(cropPaths(join(folder, 'x', '..', 'both'), [], both)).rejects.toMatchObject({
       code: 'ERR_YOLO_INVALID_ARGUMENT',
+      message: expect.stringContaining('another folder than --save'),
     });
   });
 });

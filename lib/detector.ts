@@ -9,6 +9,7 @@ import {
   type DetectOptions,
   type DetectorOptions,
   resolveClasses,
+  resolveClassThresholds,
 } from './options.js';
 import type { Postprocessor } from './postprocessor.js';
 import type { Backend, BackendStats, LanePlan, LaneResult, PictureSource } from './runtime/backend.js';
@@ -179,10 +180,12 @@ export class Detector<T = Detections> {
     const { suppression } = this.#plan;
     const own = this.#options;
     const classes = call.classes ?? own.classes;
+    const classThresholds = call.classThresholds ?? own.classThresholds;
     return {
       ...this.#plan,
       suppression: {
         confidenceThreshold: call.confidenceThreshold ?? own.confidenceThreshold ?? DEFAULTS.confidenceThreshold,
+        classThresholds: classThresholds && resolveClassThresholds(classThresholds, this.labels),
         iouThreshold: call.iouThreshold ?? own.iouThreshold ?? suppression.iouThreshold,
         classAgnostic: call.classAgnostic ?? own.classAgnostic ?? DEFAULTS.classAgnostic,
         maxDetections: call.maxDetections ?? own.maxDetections ?? DEFAULTS.maxDetections,

@@ -16,6 +16,7 @@ import {
   numberIn,
   objectWith,
   oneOf,
+  recordOf,
   show,
 } from './validation.js';
 
@@ -31,6 +32,12 @@ export interface InputFormatOptions extends Partial<Pick<InputFormat, 'channelOr
 export interface DetectionOptions {
   /** Boxes with a confidence greater than this are kept; 0..1. Defaults to 0.25. */
   confidenceThreshold?: number;
+  /**
+   * Thresholds of single classes, 0..1, which hold in place of `confidenceThreshold`, higher or lower: by name or number, as in
+   * `{ person: 0.5, 7: 0.1 }`. A number that is the name of a class is taken as the name. A box counts for its best class only,
+   * unless `multiLabel` is set; it does not become one of the next class. Defaults to none.
+   */
+  classThresholds?: Readonly<Record<string, number>>;
   /**
    * Of two boxes that overlap by more than this (intersection over union, 0..1), the one of lower confidence is dropped.
    * Defaults to the model family's: 0.45 for YOLOX, else 0.7. Not used by end-to-end models, unless it is given.
@@ -154,6 +161,7 @@ const deviations: Check = (value, name) => {
 
 const detectionChecks = {
   confidenceThreshold: fraction,
+  classThresholds: recordOf(fraction),
   iouThreshold: fraction,
   classAgnostic: aBoolean,
   maxDetections: atLeastOne,
@@ -231,29 +239,44 @@ export function checkDetectOptions(options: unknown): void {
  * @throws ERR_YOLO_INVALID_ARGUMENT for a name or an id that the model does not have.
  */
 export function resolveClasses(classes: readonly (string | number)[], labels: readonly string[]): number[] {
-  const ids = new Set<number>();
-  for (const wanted of classes) {
-    if (typeof wanted === 'number') {
-      if (wanted >= labels.length)
-        throw invalid(`Expected a class id in [0, ${labels.length - 1}] but received ${wanted}`, {
-          option: 'classes',
-          value: wanted,
-        });
-      ids.add(wanted);
-      continue;
-    }
-    const before = ids.size;
-    labels.forEach((label, id) => {
-      if (label === wanted) ids.add(id);
-    });
-    if (ids.size === before && !labels.includes(wanted))
-      throw invalid(
-        `The model has no class ${JSON.stringify(wanted)}${didYouMean(wanted, labels) || `; it has ${labels.length} classes, see detector.labels`}`,
-        {
-          option: 'classes',
-          value: wanted,
-        },
-      );
-  }
+  const ids = new Set(classes.flatMap((wanted) => idsOf(wanted, labels, 'classes')));
   return [...ids].sort((a, b) => a - b);
+}
+
+/**
+ * Thresholds by class id, of those by name or id.
+ * @throws ERR_YOLO_INVALID_ARGUMENT for a name or an id that the model does not have, and for two thresholds of one class.
+ */
+export function resolveClassThresholds(
+  thresholds: Readonly<Record<string, number>>,
+  labels: readonly string[],
+): Map<number, number> {
+  const byId = new Map<number, number>();
+  for (const [key, threshold] of Object.entries(thresholds)) {
+    if (threshold === undefined) continue;
+    const isId = /^\d+$/.test(key) && !labels.includes(key);
+    for (const id of idsOf(isId ? Number(key) : key, labels, 'classThresholds')) {
+      if (byId.has(id))
+        throw invalid(
+          `Expected one threshold for each class, but classThresholds has two for class ${id} (${JSON.stringify(labels[id])})`,
+          { option: 'classThresholds', value: key },
+        );
+      byId.set(id, threshold);
+    }
+  }
+  return byId;
+}
+
+/** All classes of that name, or the one of that number. */
+function idsOf(wanted: string | number, labels: readonly string[], option: string): number[] {
+  if (typeof wanted === 'number') {
+    if (wanted < labels.length) return [wanted];
+    throw invalid(`Expected a class id in [0, ${labels.length - 1}] but received ${wanted}`, { option, value: wanted });
+  }
+  const ids = labels.flatMap((label, id) => (label === wanted ? [id] : []));
+  if (ids.length > 0) return ids;
+  throw invalid(
+    `The model has no class ${JSON.stringify(wanted)}${didYouMean(wanted, labels) || `; it has ${labels.length} classes, see detector.labels`}`,
+    { option, value: wanted },
+  );
 }

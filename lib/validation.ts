@@ -81,6 +81,16 @@ export const arrayOf =
     });
   };
 
+/** A plain object with any keys. Undefined values count as absent. */
+export const recordOf =
+  (item: Check): Check =>
+  (value, name) => {
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) refuse(name, 'to be an object', value);
+    for (const [key, entry] of Object.entries(value)) {
+      if (entry !== undefined) item(entry, `${name}[${JSON.stringify(key)}]`);
+    }
+  };
+
 /** A plain object with these keys and no others. Undefined values count as absent. */
 export const objectWith =
   (checks: Readonly<Record<string, Check>>): Check =>

@@ -22,6 +22,7 @@ interface Options {
   readonly json?: boolean;
   readonly coco?: boolean;
   readonly confidence?: number;
+  readonly classThreshold?: Readonly<Record<string, number>>;
   readonly iou?: number;
   readonly classes?: readonly (string | number)[];
   readonly maxDetections?: number;
@@ -66,6 +67,7 @@ export function addDetectCommand(program: Command, signal: AbortSignal): void {
     .addOption(new Option('--json', 'print one JSON array, a line for each picture').conflicts('coco'))
     .option('--coco', 'print one JSON array of COCO results; image_id is the number that a file is named by')
     .option('--confidence <n>', 'keep boxes above it, 0..1 (default: 0.25)', fraction)
+    .option('--class-threshold <class=n>', 'the same for one class, by name or number; repeatable', classThreshold)
     .option('--iou <n>', "of boxes that overlap by more, keep the best, 0..1 (default: the model family's)", fraction)
     .option('--classes <list>', 'keep these classes only, names or numbers: person,dog or 0,16', classList)
     .option('--max-detections <n>', 'most boxes of a picture, best first (default: 300)', count)
@@ -107,6 +109,7 @@ async function detect(args: readonly string[], options: Options, signal: AbortSi
     lanes,
     threads: options.threads,
     confidenceThreshold: options.confidence,
+    classThresholds: options.classThreshold,
     iouThreshold: options.iou,
     classes: options.classes,
     maxDetections: options.maxDetections,
@@ -253,6 +256,13 @@ function classList(text: string, before: readonly (string | number)[] = []): (st
   const classes = text.split(',').map((name) => name.trim());
   if (classes.includes('')) throw new InvalidArgumentError('Expected names or numbers with commas between them.');
   return [...before, ...classes.map((name) => (/^\d+$/.test(name) ? Number(name) : name))];
+}
+
+function classThreshold(text: string, before: Readonly<Record<string, number>> = {}): Record<string, number> {
+  // A name may have the sign in it.
+  const at = text.lastIndexOf('=');
+  if (at < 1) throw new InvalidArgumentError('Expected a class and its threshold, as person=0.5 or 0=0.5.');
+  return { ...before, [text.slice(0, at).trim()]: fraction(text.slice(at + 1).trim()) };
 }
 
 /** NaN for what JavaScript would take for a number but people would not: '', ' ', '0x10'. */

@@ -12,6 +12,8 @@ import { nms } from './nms.js';
 export interface Suppression {
   /** A box is kept when its confidence is greater than this. */
   readonly confidenceThreshold: number;
+  /** Thresholds of single classes, by class id, which hold in place of the general one. */
+  readonly classThresholds?: ReadonlyMap<number, number>;
   /** Of two boxes that overlap by more than this the worse one goes; null where the model has suppressed already. */
   readonly iouThreshold: number | null;
   /** Whether boxes of different classes suppress each other. */
@@ -59,7 +61,7 @@ function toFloat32(values: Tensor['data']): Float32Array {
 
 /**
  * From one picture's outputs to detections in its own pixels, by falling confidence.
- * Decodes, keeps the wanted classes, suppresses, keeps the best and inverts the letterbox; nothing is returned that `scratch` holds.
+ * Decodes, keeps the classes and confidences wanted, suppresses, keeps the best and inverts the letterbox; nothing is returned that `scratch` holds.
  * @param scratch reused from call to call; defaults to a new one.
  * @throws ERR_YOLO_SHAPE_MISMATCH when the outputs contradict the layout.
  * @throws ERR_YOLO_DEVICE when nothing is found and the outputs are not numbers.
@@ -72,17 +74,18 @@ export function postprocess(
   scratch: Candidates = new Candidates(),
 ): Columns {
   const { inputWidth, inputHeight } = letterbox;
-  const { confidenceThreshold, iouThreshold, classAgnostic, maxDetections, classes } = suppression;
+  const { confidenceThreshold, iouThreshold, classAgnostic, maxDetections, classes, classThresholds } = suppression;
   const { multiLabel = false, maxPerClass = Infinity } = suppression;
   scratch.clear();
   scratch.multiLabel = multiLabel;
   headNamed(layout.head).decode(
     outputs,
     { ...layout, inputWidth, inputHeight },
-    Math.fround(confidenceThreshold),
+    Math.fround(Math.min(confidenceThreshold, ...(classThresholds?.values() ?? []))),
     scratch,
   );
   if (scratch.length === 0) refuseNaN(outputs, layout.outputs);
+  if (classThresholds !== undefined) keepConfident(scratch, confidenceThreshold, classThresholds);
   if (classes !== undefined) keepClasses(scratch, classes);
   const count = scratch.length;
   const sorted =
@@ -101,13 +104,21 @@ export function postprocess(
   return detections;
 }
 
+function keepConfident(candidates: Candidates, usual: number, byClass: ReadonlyMap<number, number>): void {
+  keepOnly(candidates, (classId, confidence) => confidence > Math.fround(byClass.get(classId) ?? usual));
+}
+
 function keepClasses(candidates: Candidates, classes: readonly number[]): void {
   const wanted = new Set(classes);
+  keepOnly(candidates, (classId) => wanted.has(classId));
+}
+
+function keepOnly(candidates: Candidates, isWanted: (classId: number, confidence: number) => boolean): void {
   const { xyxy, confidence, classId, length } = candidates;
   candidates.clear();
   // In place: the write position never passes the read position.
   for (let i = 0; i < length; i++) {
-    if (wanted.has(classId[i]))
+    if (isWanted(classId[i], confidence[i]))
       candidates.push(xyxy[4 * i], xyxy[4 * i + 1], xyxy[4 * i + 2], xyxy[4 * i + 3], confidence[i], classId[i]);
   }
 }

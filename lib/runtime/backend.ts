@@ -7,6 +7,8 @@ import type { DetectionTimings, RgbImage, Tensor, TensorInfo } from '../types.js
 export interface SuppressionPlan {
   /** A box is kept when its confidence is greater than this. */
   readonly confidenceThreshold: number;
+  /** Thresholds of single classes, by class id, which hold in place of the general one. */
+  readonly classThresholds?: ReadonlyMap<number, number>;
   /** null: the model has suppressed already. */
   readonly iouThreshold: number | null;
   readonly classAgnostic: boolean;

@@ -117,6 +117,16 @@ describe('migraphx-yolo detect', () => {
     for (const { confidence } of only.detections) expect(confidence).toBeGreaterThan(0.4);
   });
 
+  it('holds single classes to thresholds of their own with --class-threshold', async () => {
+    const own = ['--class-threshold', 'person=0.6', '--class-threshold', '4 = .1'];
+    const { code, stdout } = await command(['detect', PHOTO, '--json', '--confidence', '1', ...own], here);
+    expect(code).toBe(0);
+    const [{ detections }] = JSON.parse(stdout);
+    const least: Record<string, number> = { person: 0.6, airplane: 0.1 };
+    expect(new Set(detections.map((one: { label: string }) => one.label))).toEqual(new Set(Object.keys(least)));
+    for (const { label, confidence } of detections) expect(confidence).toBeGreaterThan(least[label]!);
+  });
+
   it('expands patterns itself and prints COCO results with the ids of the file names', async () => {
     const { code, stdout, stderr } = await command(['detect', 'coco/**/*.jpg', '--coco', '--lanes', '2'], here);
     expect(code).toBe(0);
@@ -154,6 +164,8 @@ describe('migraphx-yolo detect', () => {
       ['detect', 'photos', '--confidence', '40'],
       /'--confidence <n>' argument '40' is invalid\. Expected a number in 0\.\.1/,
     ],
+    [['detect', 'photos', '--class-threshold', 'person'], /Expected a class and its threshold, as person=0\.5/],
+    [['detect', 'photos', '--class-threshold', 'person=50'], /Expected a number in 0\.\.1/],
     [['detect', 'photos', '--image-size', '640,480'], /'640,480' is invalid\. Expected pixels/],
     [['detect', 'photos', '--lanes', '1.5'], /'1\.5' is invalid\. Expected a whole number/],
     [

@@ -156,6 +156,23 @@ describe('detect()', () => {
     expect(boxes(await detector.detect(PHOTO, { classes: ['zebra'] }))).toEqual([]);
   });
 
+  it('holds classes to thresholds of their own, by name or number, of create() or of the call', async () => {
+    const all = boxes(await detector.detect(PHOTO, { confidenceThreshold: 0.1 }));
+    const wanted = (least: Record<string, number>) =>
+      all.filter(({ label, confidence }) => confidence > Math.fround(least[label] ?? 0.25));
+    const call = { classThresholds: { person: 0.5, 4: 0.1 } };
+    const expected = wanted({ person: 0.5, airplane: 0.1 });
+    expect(expected.length).toBeLessThan(wanted({}).length);
+    expect(boxes(await detector.detect(PHOTO, call))).toEqual(expected);
+    const strict = await Detector.create({ cacheFolder, classThresholds: { person: 1 } });
+    expect(boxes(await strict.detect(PHOTO))).toEqual(wanted({ person: 1 }));
+    expect(boxes(await strict.detect(PHOTO, call))).toEqual(expected);
+    await strict.close();
+    const error = await refusal(detector.detect(PHOTO, { classThresholds: { persn: 0.5 } }));
+    expect(error.code).toBe('ERR_YOLO_INVALID_ARGUMENT');
+    expect(error.message).toContain('did you mean "person"?');
+  });
+
   it('names the nearest class to one that the model does not have', async () => {
     const error = await refusal(detector.detect(PHOTO, { classes: ['persn'] }));
     expect(error.code).toBe('ERR_YOLO_INVALID_ARGUMENT');

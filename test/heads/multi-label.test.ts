@@ -39,13 +39,14 @@ function quickly(rows: number[][], { name, isTransposed }: Head, suppression: Su
 /** The obvious way: a candidate for every class of every row, suppressed by group, then cut to the limits. */
 function slowly(rows: number[][], { firstClass }: Head, suppression: Suppression): Found[] {
   const { confidenceThreshold, iouThreshold, classAgnostic, maxDetections, maxPerClass = Infinity } = suppression;
+  const thresholdOf = (id: number) => f32(suppression.classThresholds?.get(id) ?? confidenceThreshold);
   const candidates = rows.flatMap((row): Found[] => {
     const [cx, cy, w, h] = row;
     const scores = row.slice(firstClass).map((score) => (firstClass === 5 ? f32(row[4] * score) : score));
     return scores
       .map((score, id): Found => [cx - w / 2, cy - h / 2, cx + w / 2, cy + h / 2, score, id])
-      .filter(([, , , , score]) => score > f32(confidenceThreshold))
-      .filter(([, , , , score]) => suppression.multiLabel || score === Math.max(...scores));
+      .filter(([, , , , score]) => suppression.multiLabel || score === Math.max(...scores))
+      .filter(([, , , , score, id]) => score > thresholdOf(id));
   });
   const classes = Array.from({ length: CLASSES }, (_, id) => candidates.filter((found) => found[5] === id));
   const survivors = (classAgnostic ? [candidates] : classes).flatMap((group) => {
@@ -82,6 +83,14 @@ const rowsOf = ({ anchors, firstClass }: Head) => {
 };
 const suppressions = fc.record({
   confidenceThreshold: fc.constantFrom(0.01, 0.25, 0.5),
+  classThresholds: fc.constantFrom(
+    undefined,
+    new Map([[1, 0.1]]),
+    new Map([
+      [0, 0.8],
+      [2, 0],
+    ]),
+  ),
   iouThreshold: fc.constantFrom(0.3, 0.7),
   classAgnostic: fc.boolean(),
   maxDetections: fc.constantFrom(1, 5, 300),
@@ -90,7 +99,7 @@ const suppressions = fc.record({
 });
 
 describe('one detection for each class', () => {
-  it.each(heads)('is what the obvious way finds: $name', (head) => {
+  it.each(heads)('is what the obvious way finds, with thresholds of classes too: $name', (head) => {
     fc.assert(
       fc.property(rowsOf(head), suppressions, (rows, suppression) => {
         expect(quickly(rows, head, suppression)).toEqual(slowly(rows, head, suppression));

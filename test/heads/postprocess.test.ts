@@ -91,6 +91,41 @@ describe('postprocessing', () => {
     expect(detect(rows, { classes: [] })).toEqual([]);
   });
 
+  it('holds classes to thresholds of their own before suppression, above or below the general one', () => {
+    const rows = [
+      [0, 0, 10, 10, 0.9, 3],
+      [0, 0, 10, 10, 0.8, 5],
+      [20, 20, 30, 30, 0.2, 4],
+      [20, 20, 30, 30, 0.15, 5],
+      [40, 40, 50, 50, 0.1, 4],
+    ];
+    const classThresholds = new Map([
+      [3, 0.9],
+      [4, 0.1],
+    ]);
+    const kept = [
+      [0, 0, 10, 10, 0.8, 5],
+      [20, 20, 30, 30, 0.2, 4],
+    ];
+    for (const more of [{}, { classAgnostic: true }, { iouThreshold: null }, { maxDetections: 2 }])
+      expect(detect(rows, { classThresholds, ...more })).toEqual(kept);
+    expect(detect(rows, { classThresholds, maxDetections: 1 })).toEqual([kept[0]]);
+    expect(detect(rows, { classThresholds, classes: [4] })).toEqual([kept[1]]);
+    expect(detect(rows, { classThresholds: new Map() })).toEqual(detect(rows));
+  });
+
+  it('lets a box below its own threshold suppress none of another class, unless it is kept', () => {
+    const rows = [
+      [0, 0, 10, 10, 0.6, 1],
+      [0, 0, 10, 10, 0.3, 2],
+    ];
+    const found = (classThresholds: Map<number, number>, classAgnostic: boolean) =>
+      detect(rows, { classThresholds, classAgnostic }).map((row) => row[5]);
+    expect(found(new Map([[1, 0.7]]), true)).toEqual([2]);
+    expect(found(new Map([[2, 0.1]]), true)).toEqual([1]);
+    expect(found(new Map([[2, 0.1]]), false)).toEqual([1, 2]);
+  });
+
   it('suppresses nothing without an IoU threshold, but orders by confidence, equal ones as they came', () => {
     const rows = [
       [0, 0, 10, 10, 0.5, 1],

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { YoloError } from '../../lib/errors.js';
-import { checkDetectOptions, checkDetectorOptions, resolveClasses } from '../../lib/options.js';
+import { checkDetectOptions, checkDetectorOptions, resolveClasses, resolveClassThresholds } from '../../lib/options.js';
 
 function messageOf(action: () => unknown): string {
   try {
@@ -20,6 +20,9 @@ describe('options of create()', () => {
     [{ confidenceThreshold: Number.NaN }, 'Expected confidenceThreshold in [0, 1] but received NaN (number)'],
     [{ iouThreshold: '0.5' }, 'Expected iouThreshold in [0, 1] but received "0.5" (string)'],
     [{ maxDetections: 0 }, 'Expected maxDetections to be a whole number of at least 1 but received 0 (number)'],
+    [{ classThresholds: 0.5 }, 'Expected classThresholds to be an object but received 0.5 (number)'],
+    [{ classThresholds: [0.5] }, 'Expected classThresholds to be an object but received an array of 1'],
+    [{ classThresholds: { person: 2 } }, 'Expected classThresholds["person"] in [0, 1] but received 2 (number)'],
     [{ lanes: 1.5 }, 'Expected lanes to be a whole number in [1, 256] but received 1.5 (number)'],
     [{ maxQueue: -1 }, 'Expected maxQueue to be a whole number of at least 0 but received -1 (number)'],
     [{ classAgnostic: 1 }, 'Expected classAgnostic to be true or false but received 1 (number)'],
@@ -102,5 +105,38 @@ describe('classes', () => {
       'The model has no class "persn"; did you mean "person"?',
     );
     expect(messageOf(() => resolveClasses([4], labels))).toBe('Expected a class id in [0, 3] but received 4');
+  });
+});
+
+describe('thresholds of classes', () => {
+  const labels = ['person', 'bicycle', 'car', 'person', '0'];
+
+  it('are taken by name or number, a name first; a name that two classes have means both', () => {
+    expect(resolveClassThresholds({ car: 0.5, 1: 0.4 }, labels)).toEqual(
+      new Map([
+        [1, 0.4],
+        [2, 0.5],
+      ]),
+    );
+    expect(resolveClassThresholds({ person: 0 }, labels)).toEqual(
+      new Map([
+        [0, 0],
+        [3, 0],
+      ]),
+    );
+    expect(resolveClassThresholds({ 0: 0.3 }, labels)).toEqual(new Map([[4, 0.3]]));
+    expect(resolveClassThresholds({ car: undefined as unknown as number }, labels)).toEqual(new Map());
+  });
+
+  it('are refused for a class that the model does not have, and twice for one class', () => {
+    expect(messageOf(() => resolveClassThresholds({ bycicle: 0.5 }, labels))).toBe(
+      'The model has no class "bycicle"; did you mean "bicycle"?',
+    );
+    expect(messageOf(() => resolveClassThresholds({ 7: 0.5 }, labels))).toBe(
+      'Expected a class id in [0, 4] but received 7',
+    );
+    expect(messageOf(() => resolveClassThresholds({ car: 0.5, 2: 0.4 }, labels))).toBe(
+      'Expected one threshold for each class, but classThresholds has two for class 2 ("car")',
+    );
   });
 });

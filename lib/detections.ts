@@ -1,5 +1,5 @@
 import { types } from 'node:util';
-import { COCO_CATEGORY_IDS } from './coco-categories.js';
+import { COCO_CATEGORY_IDS } from './core/coco-categories.js';
 import { COCO_LABELS } from './labels.js';
 import type { DetectionTimings, ImageInput } from './types.js';
 import { arrayOf, aString, type Check, integerFrom, invalid, objectWith, show } from './validation.js';

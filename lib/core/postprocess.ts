@@ -1,5 +1,6 @@
 import type { Tensor } from '../types.js';
 import { Candidates } from './candidates.js';
+import { type ExtraLayout, extraSize, extraToImage } from './extra.js';
 import { float16ToFloat32Array } from './half.js';
 import type { HeadLayout, HeadOutputs } from './heads/head.js';
 import { headNamed } from './heads/index.js';
@@ -7,6 +8,7 @@ import { refuseNaN } from './heads/outputs.js';
 import type { Letterbox } from './letterbox.js';
 import { boxesToImage } from './letterbox.js';
 import { nms } from './nms.js';
+import { suppressRotated } from './rotated-nms.js';
 
 /** Which candidates become detections. */
 export interface Suppression {
@@ -33,6 +35,8 @@ export interface Columns {
   readonly xyxy: Float32Array;
   readonly confidence: Float32Array;
   readonly classId: Int32Array;
+  /** [n, values of one object] where the layout has `extra`: keypoints and rotated boxes in the picture's pixels. */
+  readonly extra?: Float32Array;
 }
 
 /**
@@ -74,7 +78,7 @@ export function postprocess(
   scratch: Candidates = new Candidates(),
 ): Columns {
   const { inputWidth, inputHeight } = letterbox;
-  const { confidenceThreshold, iouThreshold, classAgnostic, maxDetections, classes, classThresholds } = suppression;
+  const { confidenceThreshold, maxDetections, classes, classThresholds } = suppression;
   const { multiLabel = false, maxPerClass = Infinity } = suppression;
   scratch.clear();
   scratch.multiLabel = multiLabel;
@@ -85,42 +89,31 @@ export function postprocess(
     scratch,
   );
   if (scratch.length === 0) refuseNaN(outputs, layout.outputs);
-  if (classThresholds !== undefined) keepConfident(scratch, confidenceThreshold, classThresholds);
-  if (classes !== undefined) keepClasses(scratch, classes);
-  const count = scratch.length;
-  const sorted =
-    iouThreshold === null
-      ? byFallingConfidence(scratch)
-      : nms(scratch.xyxy, scratch.confidence, {
-          iouThreshold,
-          classId: classAgnostic ? undefined : scratch.classId,
-          count,
-          // Boxes beyond a class's share leave room for others.
-          maxDetections: maxPerClass === Infinity ? maxDetections : Infinity,
-        });
-  const order = maxPerClass === Infinity ? sorted : bestPerClass(sorted, scratch.classId, maxPerClass);
-  const detections = pick(scratch, order, Math.min(order.length, maxDetections));
-  boxesToImage(detections.xyxy, detections.confidence.length, letterbox);
-  return detections;
-}
-
-function keepConfident(candidates: Candidates, usual: number, byClass: ReadonlyMap<number, number>): void {
-  keepOnly(candidates, (classId, confidence) => confidence > Math.fround(byClass.get(classId) ?? usual));
-}
-
-function keepClasses(candidates: Candidates, classes: readonly number[]): void {
-  const wanted = new Set(classes);
-  keepOnly(candidates, (classId) => wanted.has(classId));
-}
-
-function keepOnly(candidates: Candidates, isWanted: (classId: number, confidence: number) => boolean): void {
-  const { xyxy, confidence, classId, length } = candidates;
-  candidates.clear();
-  // In place: the write position never passes the read position.
-  for (let i = 0; i < length; i++) {
-    if (isWanted(classId[i], confidence[i]))
-      candidates.push(xyxy[4 * i], xyxy[4 * i + 1], xyxy[4 * i + 2], xyxy[4 * i + 3], confidence[i], classId[i]);
+  if (classThresholds !== undefined)
+    scratch.keep((classId, confidence) => confidence > Math.fround(classThresholds.get(classId) ?? confidenceThreshold));
+  if (classes !== undefined) {
+    const wanted = new Set(classes);
+    scratch.keep((classId) => wanted.has(classId));
   }
+  // Boxes beyond a class's share leave room for others.
+  const sorted = suppress(scratch, layout, suppression, maxPerClass === Infinity ? maxDetections : Infinity);
+  const order = maxPerClass === Infinity ? sorted : bestPerClass(sorted, scratch.classId, maxPerClass);
+  return pick(scratch, order, Math.min(order.length, maxDetections), layout.extra, letterbox);
+}
+
+/** Indices of the boxes that stay, by falling confidence; perhaps more than `most`. */
+function suppress(
+  candidates: Candidates,
+  { extra }: HeadLayout,
+  { iouThreshold, classAgnostic }: Suppression,
+  most: number,
+): Uint32Array {
+  if (iouThreshold === null) return byFallingConfidence(candidates);
+  const classId = classAgnostic ? undefined : candidates.classId;
+  if (extra?.kind === 'rotated')
+    return suppressRotated(candidates.extra, byFallingConfidence(candidates), iouThreshold, classId);
+  const { xyxy, confidence, length: count } = candidates;
+  return nms(xyxy, confidence, { iouThreshold, classId, count, maxDetections: most });
 }
 
 function byFallingConfidence({ confidence, length }: Candidates): Uint32Array {
@@ -136,15 +129,27 @@ function bestPerClass(order: Uint32Array, classId: Int32Array, most: number): Ui
   });
 }
 
-function pick(candidates: Candidates, order: ArrayLike<number>, count: number): Columns {
+function pick(
+  candidates: Candidates,
+  order: ArrayLike<number>,
+  count: number,
+  extraLayout: ExtraLayout | undefined,
+  letterbox: Letterbox,
+): Columns {
+  const size = extraLayout === undefined ? 0 : extraSize(extraLayout);
   const xyxy = new Float32Array(4 * count);
   const confidence = new Float32Array(count);
   const classId = new Int32Array(count);
+  const extra = new Float32Array(size * count);
   for (let n = 0; n < count; n++) {
     const i = order[n];
     xyxy.set(candidates.xyxy.subarray(4 * i, 4 * i + 4), 4 * n);
     confidence[n] = candidates.confidence[i];
     classId[n] = candidates.classId[i];
+    extra.set(candidates.extra.subarray(size * i, size * (i + 1)), size * n);
   }
-  return { xyxy, confidence, classId };
+  boxesToImage(xyxy, count, letterbox);
+  if (extraLayout === undefined) return { xyxy, confidence, classId };
+  extraToImage(extra, count, extraLayout, letterbox);
+  return { xyxy, confidence, classId, extra };
 }

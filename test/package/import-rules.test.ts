@@ -15,7 +15,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   image: ['core'],
   model: ['onnx', 'core', 'labels'],
   runtime: ['core', 'model'],
-  detections: ['core', 'image', 'labels', 'validation', 'coco-categories'],
+  detections: ['core', 'image', 'labels', 'validation'],
   labels: [],
   types: [],
   errors: [],

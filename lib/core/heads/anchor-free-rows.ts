@@ -1,4 +1,5 @@
 import type { Candidates } from '../candidates.js';
+import { eachBestClass } from './best-class.js';
 import { pushCxcywh } from './boxes.js';
 import { ULTRALYTICS } from './families.js';
 import type { Head, HeadLayout, HeadOutputs, HeadReading, ModelSignature } from './head.js';
@@ -47,20 +48,9 @@ function contradiction(outputs: HeadOutputs, layout: HeadLayout): string | undef
 function decode(outputs: HeadOutputs, layout: HeadLayout, confidenceThreshold: number, into: Candidates): void {
   const { data, rows, columns } = cellRows(outputs, layout);
   stridesOf(outputs, layout, rows, 1);
-  for (let row = 0; row < rows; row++) {
+  const places = { first: FIRST_CLASS, rowStep: columns, classStep: 1 };
+  eachBestClass(data, rows, layout.classCount, places, confidenceThreshold, into.multiLabel, (row, confidence, classId) => {
     const at = row * columns;
-    let best = confidenceThreshold;
-    let classId = -1;
-    for (let column = FIRST_CLASS; column < columns; column++) {
-      if (!(data[at + column] > best)) continue;
-      if (into.multiLabel) {
-        const confidence = data[at + column];
-        pushCxcywh(into, data[at], data[at + 1], data[at + 2], data[at + 3], confidence, column - FIRST_CLASS);
-      } else {
-        best = data[at + column];
-        classId = column - FIRST_CLASS;
-      }
-    }
-    if (classId >= 0) pushCxcywh(into, data[at], data[at + 1], data[at + 2], data[at + 3], best, classId);
-  }
+    pushCxcywh(into, data[at], data[at + 1], data[at + 2], data[at + 3], confidence, classId);
+  });
 }

@@ -1,8 +1,9 @@
 import type { Candidates } from '../candidates.js';
+import { ROTATED_SIZE } from '../extra.js';
 
 /**
  * Appends a box given by centre and size, as corners rounded to float32.
- * A box with a coordinate that is not finite is no detection and is left out.
+ * A box with a coordinate that is not finite is no detection and is left out: false then.
  */
 export function pushCxcywh(
   into: Candidates,
@@ -12,11 +13,11 @@ export function pushCxcywh(
   height: number,
   confidence: number,
   classId: number,
-): void {
-  pushXyxy(into, cx - width / 2, cy - height / 2, cx + width / 2, cy + height / 2, confidence, classId);
+): boolean {
+  return pushXyxy(into, cx - width / 2, cy - height / 2, cx + width / 2, cy + height / 2, confidence, classId);
 }
 
-/** Appends a box given by its corners; one with a coordinate that is not finite is left out. */
+/** Appends a box given by its corners; one with a coordinate that is not finite is left out: false then. */
 export function pushXyxy(
   into: Candidates,
   x1: number,
@@ -25,7 +26,50 @@ export function pushXyxy(
   y2: number,
   confidence: number,
   classId: number,
-): void {
+): boolean {
   // A difference of finite numbers is 0 when multiplied by 0; NaN and infinities make it NaN.
-  if ((x1 + y1 + x2 + y2) * 0 === 0) into.push(x1, y1, x2, y2, confidence, classId);
+  const isFinite = (x1 + y1 + x2 + y2) * 0 === 0;
+  if (isFinite) into.push(x1, y1, x2, y2, confidence, classId);
+  return isFinite;
+}
+
+/** Appends the box whose centre and size are at `at`, as fractions of the input. */
+export function pushFractions(
+  into: Candidates,
+  boxes: Float32Array,
+  at: number,
+  inputWidth: number,
+  inputHeight: number,
+  confidence: number,
+  classId: number,
+): void {
+  const width = boxes[at + 2] * inputWidth;
+  const height = boxes[at + 3] * inputHeight;
+  pushCxcywh(into, boxes[at] * inputWidth, boxes[at + 1] * inputHeight, width, height, confidence, classId);
+}
+
+const ROTATED = new Float32Array(ROTATED_SIZE);
+
+/** Appends the upright bounds of a rotated box, and the rotated box itself as its extra values. */
+export function pushRotated(
+  into: Candidates,
+  cx: number,
+  cy: number,
+  width: number,
+  height: number,
+  angle: number,
+  confidence: number,
+  classId: number,
+): void {
+  const cos = Math.abs(Math.cos(angle));
+  const sin = Math.abs(Math.sin(angle));
+  const across = width * cos + height * sin;
+  const down = width * sin + height * cos;
+  if (!pushCxcywh(into, cx, cy, across, down, confidence, classId)) return;
+  ROTATED[0] = cx;
+  ROTATED[1] = cy;
+  ROTATED[2] = width;
+  ROTATED[3] = height;
+  ROTATED[4] = angle;
+  into.setExtra(ROTATED, 0, 1, ROTATED_SIZE);
 }

@@ -1,5 +1,6 @@
 import type { Tensor, TensorInfo } from '../../types.js';
 import type { Candidates } from '../candidates.js';
+import type { ExtraLayout } from '../extra.js';
 import type { InputFormat } from '../input-format.js';
 
 /** What a head needs to decode, found once at create(): plain data, so that it travels to a worker. */
@@ -12,7 +13,16 @@ export interface HeadLayout {
   /** Input size that the layout was found at, in pixels. */
   readonly inputWidth: number;
   readonly inputHeight: number;
+  /** What each object has beside its box and class. Defaults to nothing. */
+  readonly extra?: ExtraLayout;
+  /** Sides of the anchors in pixels, by level, finest first, for a head that needs them. */
+  readonly anchors?: Anchors;
+  /** Whether one table has the rows of all pictures, so that pictures have to be run one by one. Defaults to false. */
+  readonly isFlat?: boolean;
 }
+
+/** Anchors of one level after the other, finest first; of each its width and height in input pixels: `[[10, 13, 16, 30, 33, 23], …]`. */
+export type Anchors = readonly (readonly number[])[];
 
 /** All that is known of a model when its head is chosen. Outputs carry the shapes of a real run. */
 export interface ModelSignature {
@@ -33,6 +43,8 @@ export interface ModelSignature {
   /** The picture input's own layout and element type. */
   readonly inputLayout: 'nchw' | 'nhwc';
   readonly inputType: InputFormat['type'];
+  /** Anchors that are given. */
+  readonly anchors?: Anchors;
 }
 
 /** Pre-processing and suppression of the family of models that use a layout. */
@@ -55,6 +67,12 @@ export interface HeadReading {
   readonly evidence: readonly string[];
   /** What it takes for granted. Defaults to nothing. */
   readonly assumed?: readonly string[];
+  /** Families that have this layout too; the boxes of the proof picture can tell. Defaults to none. */
+  readonly otherFamilies?: readonly Family[];
+  /** What has to be given before the layout can be read. */
+  readonly needs?: string;
+  /** Says what to do where this reading is a guess that the boxes of the proof picture have to confirm. */
+  readonly needsProof?: string;
 }
 
 /** One output layout. A new layout is one file that exports one of these, and one line in index.ts. */

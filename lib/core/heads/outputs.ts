@@ -32,6 +32,29 @@ export function matrixOf(
   return { data: output.data, rows, columns };
 }
 
+/**
+ * The layout's output of that number as rows of `columns` values; dimensions of 1 do not count.
+ * @throws ERR_YOLO_SHAPE_MISMATCH when the run gave no such output, or another number of rows than `rows`.
+ */
+export function tableOf(
+  outputs: HeadOutputs,
+  layout: HeadLayout,
+  index: number,
+  columns: number,
+  rows?: number,
+): Matrix {
+  const output = outputs.get(layout.outputs[index]);
+  const length = output?.data.length ?? 0;
+  const count = rows ?? length / columns;
+  if (output === undefined || count * columns !== length || !Number.isInteger(count) || !hasRowsOf(output.dims, columns))
+    throw shapeMismatch(outputs, layout, `${rows ?? 'n'} rows of ${columns}`, index);
+  return { data: output.data, rows: count, columns };
+}
+
+function hasRowsOf(dims: readonly number[], columns: number): boolean {
+  return columns === 1 || dims.at(-1) === columns;
+}
+
 /** Says so when values from `start` to `end` are no scores, which lie from 0 to 1. */
 export function scoresContradiction(data: Float32Array, start: number, end: number): string | undefined {
   for (let at = start; at < end; at++) {
@@ -78,8 +101,8 @@ export function stridesOf(outputs: HeadOutputs, layout: HeadLayout, rows: number
   return strides;
 }
 
-function shapeMismatch(outputs: HeadOutputs, layout: HeadLayout, expected: string): YoloError {
-  const name = layout.outputs[0];
+export function shapeMismatch(outputs: HeadOutputs, layout: HeadLayout, expected: string, index = 0): YoloError {
+  const name = layout.outputs[index];
   const output = outputs.get(name);
   const seen =
     output === undefined ? 'no such output' : `[${output.dims.join(', ')}] with ${output.data.length} values`;

@@ -52,10 +52,7 @@ function rotatedToImage(extra: Float32Array, at: number, letterbox: Letterbox): 
   extra[at + 3] = height * Math.hypot(sin * scaleX, cos * scaleY);
   // As the turn that scaling makes, so that an angle beyond a half turn stays there.
   extra[at + 4] =
-    angle +
-    (width >= height
-      ? turn(cos * scaleX, sin * scaleY, cos, sin)
-      : turn(cos * scaleY, sin * scaleX, cos, sin));
+    angle + (width >= height ? turn(cos * scaleX, sin * scaleY, cos, sin) : turn(cos * scaleY, sin * scaleX, cos, sin));
 }
 
 /** The angle from (x0, y0) to (x, y). */

@@ -90,7 +90,9 @@ export function postprocess(
   );
   if (scratch.length === 0) refuseNaN(outputs, layout.outputs);
   if (classThresholds !== undefined)
-    scratch.keep((classId, confidence) => confidence > Math.fround(classThresholds.get(classId) ?? confidenceThreshold));
+    scratch.keep(
+      (classId, confidence) => confidence > Math.fround(classThresholds.get(classId) ?? confidenceThreshold),
+    );
   if (classes !== undefined) {
     const wanted = new Set(classes);
     scratch.keep((classId) => wanted.has(classId));

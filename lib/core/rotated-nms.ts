@@ -19,7 +19,9 @@ export function probabilisticIou(rotated: Float32Array, i: number, j: number): n
   const determinant = x * y - xy * xy;
   const apart = (x * dy * dy + y * dx * dx - 2 * xy * dx * dy) / (determinant + EPSILON) / 4;
   const unlike =
-    Math.log(determinant / (4 * Math.sqrt(Math.max(0, a.determinant) * Math.max(0, b.determinant)) + EPSILON) + EPSILON) / 2;
+    Math.log(
+      determinant / (4 * Math.sqrt(Math.max(0, a.determinant) * Math.max(0, b.determinant)) + EPSILON) + EPSILON,
+    ) / 2;
   const bhattacharyya = Math.min(100, Math.max(EPSILON, apart + unlike));
   return 1 - Math.sqrt(1 - Math.exp(-bhattacharyya) + EPSILON);
 }

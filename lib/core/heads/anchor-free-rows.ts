@@ -49,8 +49,16 @@ function decode(outputs: HeadOutputs, layout: HeadLayout, confidenceThreshold: n
   const { data, rows, columns } = cellRows(outputs, layout);
   stridesOf(outputs, layout, rows, 1);
   const places = { first: FIRST_CLASS, rowStep: columns, classStep: 1 };
-  eachBestClass(data, rows, layout.classCount, places, confidenceThreshold, into.multiLabel, (row, confidence, classId) => {
-    const at = row * columns;
-    pushCxcywh(into, data[at], data[at + 1], data[at + 2], data[at + 3], confidence, classId);
-  });
+  eachBestClass(
+    data,
+    rows,
+    layout.classCount,
+    places,
+    confidenceThreshold,
+    into.multiLabel,
+    (row, confidence, classId) => {
+      const at = row * columns;
+      pushCxcywh(into, data[at], data[at + 1], data[at + 2], data[at + 3], confidence, classId);
+    },
+  );
 }

@@ -81,7 +81,8 @@ function contradiction(outputs: HeadOutputs, layout: HeadLayout): string | undef
 /** Keypoints and angles that could be scores as well are taken for scores. */
 function extraContradiction(extra: Float32Array, { extra: layout }: HeadLayout): string | undefined {
   const isWithin = (least: number, most: number) => extra.every((value) => value >= least && value <= most);
-  if (layout?.kind === 'keypoints' && isWithin(-Infinity, 2)) return 'no keypoint lies beyond 2: none of them is a place in pixels';
+  if (layout?.kind === 'keypoints' && isWithin(-Infinity, 2))
+    return 'no keypoint lies beyond 2: none of them is a place in pixels';
   if (layout?.kind === 'rotated' && isWithin(0, 1)) return 'all angles lie from 0 to 1, as scores do';
   return undefined;
 }

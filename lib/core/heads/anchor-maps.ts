@@ -47,13 +47,19 @@ function anchorMapsOf(name: string, rank: 4 | 5): Head {
   };
 }
 
-function read({ outputs, labels, anchors, inputWidth, inputHeight }: ModelSignature, head: string, rank: 4 | 5): HeadReading[] {
+function read(
+  { outputs, labels, anchors, inputWidth, inputHeight }: ModelSignature,
+  head: string,
+  rank: 4 | 5,
+): HeadReading[] {
   if (outputs.length < 2 || outputs.some(({ dims }) => dims.length !== rank)) return [];
   const finestFirst = [...outputs].sort((a, b) => cellsOf(b) - cellsOf(a));
-  const perCell = rank === 5 ? outputs[0].dims[1] : anchors === undefined ? USUAL_ANCHORS_PER_CELL : anchors[0].length / 2;
+  const perCell =
+    rank === 5 ? outputs[0].dims[1] : anchors === undefined ? USUAL_ANCHORS_PER_CELL : anchors[0].length / 2;
   const values = finestFirst.map(({ dims }) => (rank === 5 ? dims[4] : dims[1] / perCell));
   const classCount = values[0] - FIRST_CLASS;
-  const isOneKind = values.every((count) => count === values[0]) && finestFirst.every(({ dims }) => rank === 4 || dims[1] === perCell);
+  const isOneKind =
+    values.every((count) => count === values[0]) && finestFirst.every(({ dims }) => rank === 4 || dims[1] === perCell);
   const isHalved = finestFirst.every((output, level) => level === 0 || isHalf(finestFirst[level - 1], output));
   if (!isOneKind || !isHalved || !Number.isInteger(classCount) || classCount < 1) return [];
   if (labels !== undefined && labels.length !== classCount) return [];
@@ -66,7 +72,12 @@ function read({ outputs, labels, anchors, inputWidth, inputHeight }: ModelSignat
       evidence: [
         `${finestFirst.map(({ name }) => name).join(', ')} are maps of strides ${strides.join(', ')}: ${perCell} anchors a cell by box, objectness, ${classCount} class${classCount === 1 ? '' : 'es'}`,
       ],
-      needs: anchors === undefined ? NEEDS_ANCHORS : areTheirs ? undefined : `\`anchors\` should have ${outputs.length} levels of ${perCell} widths and heights`,
+      needs:
+        anchors === undefined
+          ? NEEDS_ANCHORS
+          : areTheirs
+            ? undefined
+            : `\`anchors\` should have ${outputs.length} levels of ${perCell} widths and heights`,
     },
   ];
 }

@@ -8,7 +8,8 @@ const ASSUMED_CLASS_COUNT = 80;
 export function classCountOf(labels: readonly string[] | undefined): { classCount: number; assumed: string[] } {
   return {
     classCount: labels?.length ?? ASSUMED_CLASS_COUNT,
-    assumed: labels === undefined ? [`${ASSUMED_CLASS_COUNT} classes, as COCO has: the file does not say how many`] : [],
+    assumed:
+      labels === undefined ? [`${ASSUMED_CLASS_COUNT} classes, as COCO has: the file does not say how many`] : [],
   };
 }
 
@@ -29,5 +30,7 @@ export function classIdOf(value: number, { classCount, outputs }: HeadLayout): n
 
 /** Says so when a value is no class id. */
 export function classIdContradiction(value: number, row: number): string | undefined {
-  return value >= 0 && Number.isInteger(value) ? undefined : `row ${row} has the class ${value}, which is no whole number from 0`;
+  return value >= 0 && Number.isInteger(value)
+    ? undefined
+    : `row ${row} has the class ${value}, which is no whole number from 0`;
 }

@@ -11,7 +11,11 @@ export interface BoxValues {
 }
 
 /** Looks at the rows that `counts` chooses. Defaults to all. */
-export function boxValues({ data, rows, columns }: Matrix, first = 0, counts: (row: number) => boolean = () => true): BoxValues {
+export function boxValues(
+  { data, rows, columns }: Matrix,
+  first = 0,
+  counts: (row: number) => boolean = () => true,
+): BoxValues {
   let ordered = 0;
   let negative = 0;
   let greatest = -Infinity;

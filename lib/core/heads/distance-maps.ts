@@ -34,7 +34,11 @@ export const rtmdet: Head = {
 const BINS = 16;
 
 /** Outputs by level, finest first. Undefined where they are no maps, or the levels are not alike. */
-function levelsOf({ outputs, inputWidth, inputHeight }: ModelSignature): { maps: Output[][]; strides: number[] } | undefined {
+function levelsOf({
+  outputs,
+  inputWidth,
+  inputHeight,
+}: ModelSignature): { maps: Output[][]; strides: number[] } | undefined {
   if (outputs.some(({ dims }) => dims.length !== 4)) return undefined;
   const cellsOf = ({ dims }: Output) => dims[2] * dims[3];
   const counts = [...new Set(outputs.map(cellsOf))].sort((a, b) => b - a);
@@ -44,7 +48,10 @@ function levelsOf({ outputs, inputWidth, inputHeight }: ModelSignature): { maps:
 }
 
 /** Of each level the classes and the distances, a map of one channel being left out; undefined where there are other maps. */
-function pairsOf(maps: readonly Output[][], distanceChannels: number): [classes: Output, distances: Output][] | undefined {
+function pairsOf(
+  maps: readonly Output[][],
+  distanceChannels: number,
+): [classes: Output, distances: Output][] | undefined {
   const pairs = maps.map((level): [Output, Output] | undefined => {
     const distances = level.filter(({ dims }) => dims[1] === distanceChannels);
     const others = level.filter((output) => output !== distances[0] && (level.length === 2 || output.dims[1] !== 1));
@@ -81,12 +88,18 @@ function readRtmdet(signature: ModelSignature): HeadReading[] {
   return readMaps(signature, 'rtmdet', 4).map((reading) => ({
     ...reading,
     family: RTMDET,
-    needsProof: "its maps do not say where in a cell boxes are measured from: set `head` to 'rtmdet' if it is an RTMDet",
+    needsProof:
+      "its maps do not say where in a cell boxes are measured from: set `head` to 'rtmdet' if it is an RTMDet",
   }));
 }
 
 /** One map of a run, its cells in one line. */
-function mapOf(outputs: HeadOutputs, layout: HeadLayout, index: number, channels: number): { data: Float32Array; cells: number } {
+function mapOf(
+  outputs: HeadOutputs,
+  layout: HeadLayout,
+  index: number,
+  channels: number,
+): { data: Float32Array; cells: number } {
   const output = outputs.get(layout.outputs[index]);
   const cells = (output?.data.length ?? 0) / channels;
   if (output?.dims[0] !== channels || !Number.isInteger(cells))
@@ -102,7 +115,14 @@ function eachCell(
   confidenceThreshold: number,
   multiLabel: boolean,
   scoresOf: (classes: Float32Array) => Float32Array,
-  found: (distances: Float32Array, cells: number, stride: number, cell: number, confidence: number, classId: number) => void,
+  found: (
+    distances: Float32Array,
+    cells: number,
+    stride: number,
+    cell: number,
+    confidence: number,
+    classId: number,
+  ) => void,
 ): void {
   const { classCount, inputWidth, inputHeight } = layout;
   const levels = layout.outputs.length / 2;
@@ -115,10 +135,17 @@ function eachCell(
   if (strides === undefined) throw shapeMismatch(outputs, layout, `[${classCount}, h, w], h x w cells of the input`);
   for (const [level, { data, cells }] of classes.entries()) {
     const distances = mapOf(outputs, layout, levels + level, distanceChannels);
-    if (distances.cells !== cells) throw shapeMismatch(outputs, layout, `[${distanceChannels}, h, w] of ${cells} cells`, levels + level);
+    if (distances.cells !== cells)
+      throw shapeMismatch(outputs, layout, `[${distanceChannels}, h, w] of ${cells} cells`, levels + level);
     const places = { first: 0, rowStep: 1, classStep: cells };
-    eachBestClass(scoresOf(data), cells, classCount, places, confidenceThreshold, multiLabel, (cell, confidence, classId) =>
-      found(distances.data, cells, strides[level], cell, confidence, classId),
+    eachBestClass(
+      scoresOf(data),
+      cells,
+      classCount,
+      places,
+      confidenceThreshold,
+      multiLabel,
+      (cell, confidence, classId) => found(distances.data, cells, strides[level], cell, confidence, classId),
     );
   }
 }
@@ -135,10 +162,18 @@ function binsContradiction(outputs: HeadOutputs, layout: HeadLayout): string | u
 
 function decodeBins(outputs: HeadOutputs, layout: HeadLayout, confidenceThreshold: number, into: Candidates): void {
   const asTheyAre = (scores: Float32Array) => scores;
-  eachCell(outputs, layout, 4 * BINS, confidenceThreshold, into.multiLabel, asTheyAre, (data, cells, stride, cell, confidence, classId) => {
-    const side = (number: number) => expectation(data, number * BINS * cells + cell, cells, BINS) * stride;
-    pushDistances(into, layout, stride, cell, 0.5, side(0), side(1), side(2), side(3), confidence, classId);
-  });
+  eachCell(
+    outputs,
+    layout,
+    4 * BINS,
+    confidenceThreshold,
+    into.multiLabel,
+    asTheyAre,
+    (data, cells, stride, cell, confidence, classId) => {
+      const side = (number: number) => expectation(data, number * BINS * cells + cell, cells, BINS) * stride;
+      pushDistances(into, layout, stride, cell, 0.5, side(0), side(1), side(2), side(3), confidence, classId);
+    },
+  );
 }
 
 function rtmdetContradiction(outputs: HeadOutputs, layout: HeadLayout): string | undefined {
@@ -154,8 +189,21 @@ function rtmdetContradiction(outputs: HeadOutputs, layout: HeadLayout): string |
 
 function decodeRtmdet(outputs: HeadOutputs, layout: HeadLayout, confidenceThreshold: number, into: Candidates): void {
   const toScores = (logits: Float32Array) => logits.map(sigmoid);
-  eachCell(outputs, layout, 4, confidenceThreshold, into.multiLabel, toScores, (data, cells, stride, cell, confidence, classId) => {
-    const [left, top, right, bottom] = [data[cell], data[cells + cell], data[2 * cells + cell], data[3 * cells + cell]];
-    pushDistances(into, layout, stride, cell, 0, left, top, right, bottom, confidence, classId);
-  });
+  eachCell(
+    outputs,
+    layout,
+    4,
+    confidenceThreshold,
+    into.multiLabel,
+    toScores,
+    (data, cells, stride, cell, confidence, classId) => {
+      const [left, top, right, bottom] = [
+        data[cell],
+        data[cells + cell],
+        data[2 * cells + cell],
+        data[3 * cells + cell],
+      ];
+      pushDistances(into, layout, stride, cell, 0, left, top, right, bottom, confidence, classId);
+    },
+  );
 }

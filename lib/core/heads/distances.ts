@@ -5,7 +5,9 @@ import type { HeadLayout } from './head.js';
 /** The strides, finest first, of maps with so many cells; undefined where one is no map of the input. */
 export function levelStrides(cells: readonly number[], inputWidth: number, inputHeight: number): number[] | undefined {
   const strides = cells.map((count) =>
-    [4, 8, 16, 32, 64, 128].find((stride) => Math.ceil(inputWidth / stride) * Math.ceil(inputHeight / stride) === count),
+    [4, 8, 16, 32, 64, 128].find(
+      (stride) => Math.ceil(inputWidth / stride) * Math.ceil(inputHeight / stride) === count,
+    ),
   );
   const known = strides.flatMap((stride) => stride ?? []);
   return known.length === cells.length ? known : undefined;

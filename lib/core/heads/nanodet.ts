@@ -39,7 +39,9 @@ function read(signature: ModelSignature): HeadReading[] {
       {
         layout: { head: 'nanodet', outputs: names, classCount, inputWidth, inputHeight },
         family: NANODET,
-        evidence: [`${names.length} outputs are, for the cells of strides ${strides.join(', ')}, ${classCount} classes and 4 distances of ${bins} bins`],
+        evidence: [
+          `${names.length} outputs are, for the cells of strides ${strides.join(', ')}, ${classCount} classes and 4 distances of ${bins} bins`,
+        ],
       },
     ];
   });
@@ -53,8 +55,7 @@ function contradiction(outputs: HeadOutputs, layout: HeadLayout): string | undef
   const levels = layout.outputs.length / 2;
   for (const [index, name] of layout.outputs.entries()) {
     const data = outputs.get(name)?.data ?? new Float32Array(0);
-    const against =
-      index < levels ? scoresContradiction(data, 0, data.length) : logitsContradiction(data, 'distances');
+    const against = index < levels ? scoresContradiction(data, 0, data.length) : logitsContradiction(data, 'distances');
     if (against !== undefined) return `${name} has ${against}`;
   }
   return undefined;
@@ -74,12 +75,19 @@ function decode(outputs: HeadOutputs, layout: HeadLayout, confidenceThreshold: n
     const { data } = tableOf(outputs, layout, levels + level, columns, rows);
     const stride = strides![level];
     const bins = columns / 4;
-    const side = (row: number, number: number) =>
-      expectation(data, row * columns + number * bins, 1, bins) * stride;
+    const side = (row: number, number: number) => expectation(data, row * columns + number * bins, 1, bins) * stride;
     const places = { first: 0, rowStep: classCount, classStep: 1 };
-    eachBestClass(scores, rows, classCount, places, confidenceThreshold, into.multiLabel, (row, confidence, classId) => {
-      const [left, top, right, bottom] = [side(row, 0), side(row, 1), side(row, 2), side(row, 3)];
-      pushDistances(into, layout, stride, row, 0.5, left, top, right, bottom, confidence, classId);
-    });
+    eachBestClass(
+      scores,
+      rows,
+      classCount,
+      places,
+      confidenceThreshold,
+      into.multiLabel,
+      (row, confidence, classId) => {
+        const [left, top, right, bottom] = [side(row, 0), side(row, 1), side(row, 2), side(row, 3)];
+        pushDistances(into, layout, stride, row, 0.5, left, top, right, bottom, confidence, classId);
+      },
+    );
   }
 }

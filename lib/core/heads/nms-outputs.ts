@@ -66,7 +66,9 @@ function readCounted({ outputs, labels, inputWidth, inputHeight }: ModelSignatur
       layout: { head: 'nms-counted', outputs: names, classCount, inputWidth, inputHeight },
       family: SUPPRESSED_ULTRALYTICS,
       otherFamilies: SUPPRESSED.slice(1),
-      evidence: [`${names.join(', ')} are count, boxes, scores and classes of at most ${rows} rows, suppressed in the graph`],
+      evidence: [
+        `${names.join(', ')} are count, boxes, scores and classes of at most ${rows} rows, suppressed in the graph`,
+      ],
       assumed,
     },
   ];

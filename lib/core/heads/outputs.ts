@@ -46,7 +46,12 @@ export function tableOf(
   const output = outputs.get(layout.outputs[index]);
   const length = output?.data.length ?? 0;
   const count = rows ?? length / columns;
-  if (output === undefined || count * columns !== length || !Number.isInteger(count) || !hasRowsOf(output.dims, columns))
+  if (
+    output === undefined ||
+    count * columns !== length ||
+    !Number.isInteger(count) ||
+    !hasRowsOf(output.dims, columns)
+  )
     throw shapeMismatch(outputs, layout, `${rows ?? 'n'} rows of ${columns}`, index);
   return { data: output.data, rows: count, columns };
 }

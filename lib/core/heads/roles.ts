@@ -20,24 +20,17 @@ export function assignRoles(outputs: readonly Output[], roles: readonly Role[]):
 
 function assignments(outputs: readonly Output[], [role, ...others]: readonly Role[]): Output[][] {
   if (role === undefined) return [[]];
-  return outputs
-    .filter(role.fits)
-    .flatMap((output) =>
-      assignments(
-        outputs.filter((other) => other !== output),
-        others,
-      ).map((rest) => [output, ...rest]),
-    );
+  return outputs.filter(role.fits).flatMap((output) =>
+    assignments(
+      outputs.filter((other) => other !== output),
+      others,
+    ).map((rest) => [output, ...rest]),
+  );
 }
 
 /** Whether an output counts or numbers something. */
 export function isWhole({ type }: Output): boolean {
   return type === 'int32' || type === 'int64';
-}
-
-/** Dimensions without the batch and without those of 1. */
-export function bareDims({ dims }: Output): number[] {
-  return dims.slice(1).filter((dim) => dim !== 1);
 }
 
 /** Rows of four values for one picture, [1, K, 4] or [1, K, 1, 4]; how many of them, else undefined. */

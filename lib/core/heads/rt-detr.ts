@@ -1,8 +1,8 @@
 import type { Candidates } from '../candidates.js';
 import { eachBestClass } from './best-class.js';
 import { pushFractions } from './boxes.js';
-import { classCountOf, classIdContradiction, classIdOf } from './class-ids.js';
 import { stridesFor } from './cells.js';
+import { classCountOf, classIdContradiction, classIdOf } from './class-ids.js';
 import { centreFractionsContradiction } from './corners.js';
 import { RT_DETR } from './families.js';
 import type { Head, HeadLayout, HeadOutputs, HeadReading, ModelSignature } from './head.js';
@@ -100,7 +100,14 @@ function decodeRows(outputs: HeadOutputs, layout: HeadLayout, confidenceThreshol
   const { data, rows, columns } = matrixOf(outputs, layout, { columns: FIRST_CLASS + layout.classCount });
   const { inputWidth, inputHeight } = layout;
   const places = { first: FIRST_CLASS, rowStep: columns, classStep: 1 };
-  eachBestClass(data, rows, layout.classCount, places, confidenceThreshold, into.multiLabel, (row, confidence, classId) =>
-    pushFractions(into, data, row * columns, inputWidth, inputHeight, confidence, classId),
+  eachBestClass(
+    data,
+    rows,
+    layout.classCount,
+    places,
+    confidenceThreshold,
+    into.multiLabel,
+    (row, confidence, classId) =>
+      pushFractions(into, data, row * columns, inputWidth, inputHeight, confidence, classId),
   );
 }

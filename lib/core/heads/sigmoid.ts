@@ -10,5 +10,7 @@ export function logitBelow(score: number): number {
 
 /** Says so when logits could be scores as well: all of them lie from 0 to 1. */
 export function logitsContradiction(data: Float32Array, what: string): string | undefined {
-  return data.every((value) => value >= 0 && value <= 1) ? `${what} all lie from 0 to 1, so they are scores already` : undefined;
+  return data.every((value) => value >= 0 && value <= 1)
+    ? `${what} all lie from 0 to 1, so they are scores already`
+    : undefined;
 }

@@ -34,7 +34,13 @@ export function taskReading({ outputs, metadata }: ModelSignature, task: Task): 
   if (task === 'obb') return { main, others: [], extra: { kind: 'rotated' }, extraColumns: 1, words: ', angle' };
   const { points, dimensions } = keypointShape(metadata.kpt_shape) ?? COCO_KEYPOINTS;
   const extra = { kind: 'keypoints', points, dimensions } as const;
-  return { main, others: [], extra, extraColumns: points * dimensions, words: `, ${points} keypoints of ${dimensions} values` };
+  return {
+    main,
+    others: [],
+    extra,
+    extraColumns: points * dimensions,
+    words: `, ${points} keypoints of ${dimensions} values`,
+  };
 }
 
 function keypointShape(text: string | undefined): { points: number; dimensions: 2 | 3 } | undefined {

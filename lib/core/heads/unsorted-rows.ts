@@ -32,7 +32,9 @@ function read({ outputs, labels, inputWidth, inputHeight }: ModelSignature): Hea
       layout: { head: 'unsorted-rows', outputs: [output.name], classCount, inputWidth, inputHeight },
       family: ULTRALYTICS,
       otherFamilies: [YOLOX],
-      evidence: [`[${output.dims.join(', ')}] is all cells, ${anchors} row${anchors === 1 ? '' : 's'} each, by x1, y1, x2, y2, score, class`],
+      evidence: [
+        `[${output.dims.join(', ')}] is all cells, ${anchors} row${anchors === 1 ? '' : 's'} each, by x1, y1, x2, y2, score, class`,
+      ],
       assumed,
     },
   ];

@@ -1,7 +1,13 @@
 import type { Candidates } from '../candidates.js';
 import { YOLOV6 } from './families.js';
 import type { Head, HeadLayout, HeadOutputs, HeadReading, ModelSignature } from './head.js';
-import { decodeObjectnessRows, FIRST_CLASS, OBJECTNESS, objectnessRows, sizesContradiction } from './objectness-rows.js';
+import {
+  decodeObjectnessRows,
+  FIRST_CLASS,
+  OBJECTNESS,
+  objectnessRows,
+  sizesContradiction,
+} from './objectness-rows.js';
 import { scoresContradiction } from './outputs.js';
 import { readCells } from './read-cells.js';
 
@@ -27,7 +33,8 @@ function contradiction(outputs: HeadOutputs, layout: HeadLayout): string | undef
   const { data, rows, columns } = matrix;
   for (let row = 0; row < rows; row++) {
     const at = row * columns;
-    if (data[at + OBJECTNESS] !== 1) return `row ${row} has an objectness of ${data[at + OBJECTNESS]}, which should always be 1`;
+    if (data[at + OBJECTNESS] !== 1)
+      return `row ${row} has an objectness of ${data[at + OBJECTNESS]}, which should always be 1`;
     const outside = scoresContradiction(data, at + FIRST_CLASS, at + columns);
     if (outside !== undefined) return `row ${row} has ${outside}`;
   }

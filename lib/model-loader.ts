@@ -1,4 +1,6 @@
-import { recogniseModel } from './core/heads/recognise.js';
+import { ANCHOR_SETS } from './core/heads/anchor-maps.js';
+import type { Anchors } from './core/heads/head.js';
+import { type Candidate, recogniseModel } from './core/heads/recognise.js';
 import type { InputFormat } from './core/input-format.js';
 import { labelsFor, labelsFromMetadata } from './labels.js';
 import { DEFAULT_MODEL_FORMAT } from './model/default-model.js';
@@ -41,6 +43,8 @@ export interface ModelInfo {
   readonly evidence: readonly string[];
   /** What is the family's default, with no evidence for or against it in this model. */
   readonly assumed: readonly string[];
+  /** Every layout that the shapes allow, and what speaks against those that were not taken; empty with a custom postprocessor. */
+  readonly candidates: readonly Candidate[];
 }
 
 export interface LoadedModel {
@@ -51,7 +55,10 @@ export interface LoadedModel {
   readonly fallbackReason: string | undefined;
 }
 
-type Recognised = Pick<ModelInfo, 'head' | 'family' | 'inputFormat' | 'labels' | 'evidence' | 'assumed'> & {
+type Recognised = Pick<
+  ModelInfo,
+  'head' | 'family' | 'inputFormat' | 'labels' | 'evidence' | 'assumed' | 'candidates'
+> & {
   readonly layout: LanePlan['head'];
   readonly iouThreshold: number | null;
 };
@@ -73,13 +80,13 @@ export async function loadModel(options: DetectorOptions, hasPostprocessor: bool
     const signature = modelSignature(file, input, size.width, size.height);
     const found = hasPostprocessor
       ? await warmUp(backend, input, size, { ...options, inputFormat: known }, file.properties)
-      : await recogniseOn(backend, signature, { ...options, inputFormat: known });
+      : await recogniseOn(backend, input, signature, { ...options, inputFormat: known });
     signal?.throwIfAborted();
     const { layout, iouThreshold, ...understood } = found;
     return {
       backend,
       fallbackReason,
-      plan: planOf(size, understood.inputFormat, layout, iouThreshold),
+      plan: planOf(size, input, understood.inputFormat, layout, iouThreshold),
       info: {
         name: model.name,
         path: model.path,
@@ -103,6 +110,7 @@ const startBackend = { cpu: createOnnxRuntimeBackend };
 
 async function recogniseOn(
   backend: Backend,
+  input: PictureInput,
   signature: ReturnType<typeof modelSignature>,
   options: DetectorOptions,
 ): Promise<Recognised> {
@@ -110,14 +118,24 @@ async function recogniseOn(
   const { inputWidth: width, inputHeight: height } = signature;
   const recognition = await recogniseModel(
     signature,
-    { picture: upright, head: options.head, inputFormat: options.inputFormat, labels: options.labels },
+    {
+      picture: upright,
+      head: options.head,
+      inputFormat: options.inputFormat,
+      labels: options.labels,
+      anchors: anchorsOf(options.anchors),
+    },
     async (format, isMirrored) => {
       const picture = { name: 'the proof photo', decode: async () => (isMirrored ? mirrored : upright) };
-      const [result] = await backend.infer([picture], planOf({ width, height }, format, null, null), options.signal);
+      const [result] = await backend.infer(
+        [picture],
+        planOf({ width, height }, input, format, null, null),
+        options.signal,
+      );
       return result!.outputs!;
     },
   );
-  const { layout, family, format, iouThreshold, evidence, assumed } = recognition;
+  const { layout, family, format, iouThreshold, evidence, assumed, candidates } = recognition;
   return {
     layout,
     iouThreshold,
@@ -126,19 +144,25 @@ async function recogniseOn(
     inputFormat: format,
     labels: labelsFor(layout.classCount, signature.metadata, options.labels),
     evidence,
+    candidates,
     assumed: isPhoto ? assumed : [...assumed, 'the proof photo is not beside the library, so no boxes were compared'],
   };
+}
+
+function anchorsOf(anchors: DetectorOptions['anchors']): Anchors | undefined {
+  return typeof anchors === 'string' ? ANCHOR_SETS[anchors] : anchors;
 }
 
 /** With a custom postprocessor nothing is recognised; the first run is made here all the same, so that a model that cannot run is an error of create(). */
 async function warmUp(
   backend: Backend,
-  { layout, type }: PictureInput,
+  input: PictureInput,
   size: Size,
   { inputFormat: given = {}, labels, signal }: DetectorOptions,
   metadata: Readonly<Record<string, string>>,
 ): Promise<Recognised> {
   const { letterbox, ...levels } = given;
+  const { layout, type } = input;
   const inputFormat: InputFormat = {
     layout,
     type,
@@ -150,7 +174,7 @@ async function warmUp(
   const { upright } = await loadProofPictures();
   await backend.infer(
     [{ name: 'the proof photo', decode: async () => upright }],
-    planOf(size, inputFormat, null, null),
+    planOf(size, input, inputFormat, null, null),
     signal,
   );
   return {
@@ -161,6 +185,7 @@ async function warmUp(
     inputFormat,
     labels: labels ?? labelsFromMetadata(metadata) ?? [],
     evidence: [],
+    candidates: [],
     assumed: ['channelOrder', 'divisor', 'letterbox']
       .filter((key) => !(key in given))
       .map((key) => `inputFormat.${key}, as YOLO exports have it`),
@@ -169,13 +194,14 @@ async function warmUp(
 
 function planOf(
   { width, height }: Size,
+  { sideInputs }: PictureInput,
   format: InputFormat,
   head: LanePlan['head'],
   iouThreshold: number | null,
 ): LanePlan {
   const { confidenceThreshold, classAgnostic, maxDetections } = DEFAULTS;
   const suppression = { confidenceThreshold, iouThreshold, classAgnostic, maxDetections };
-  return { inputWidth: width, inputHeight: height, format, head, suppression };
+  return { inputWidth: width, inputHeight: height, format, sideInputs, head, suppression };
 }
 
 interface Size {

@@ -1,4 +1,5 @@
 import { types } from 'node:util';
+import type { Anchors } from './core/heads/head.js';
 import type { InputFormat } from './core/input-format.js';
 import type { LetterboxOptions } from './core/letterbox.js';
 import type { DownloadProgress } from './model/source.js';
@@ -90,6 +91,11 @@ export interface DetectorOptions extends DetectionOptions {
   imageSize?: number | readonly [width: number, height: number];
   /** The output layout, by the name of its head (docs/models.md), where it cannot be recognised or is recognised wrongly. */
   head?: string;
+  /**
+   * Anchors of a YOLOv5 or YOLOv7 that was exported without its last layer, which no file says: those of the released weights by
+   * name, or for each output, finest first, the widths and heights of its anchors in input pixels: `[[10, 13, 16, 30, 33, 23], …]`.
+   */
+  anchors?: 'yolov5' | 'yolov7' | Anchors;
   inputFormat?: InputFormatOptions;
   /** Class names in class order. Defaults to the model's own, else COCO's for 80 classes, else `class0`, `class1` … */
   labels?: readonly string[];
@@ -198,6 +204,20 @@ const workerFile: Check = (value, name) => {
   if (!(value instanceof URL)) aString(value, name);
 };
 
+const anchors: Check = (value, name) => {
+  if (value === 'yolov5' || value === 'yolov7') return;
+  const isLevel = (level: unknown) =>
+    Array.isArray(level) &&
+    level.length > 0 &&
+    level.length % 2 === 0 &&
+    level.every((side) => side > 0 && side < Infinity);
+  if (!Array.isArray(value) || value.length === 0 || !value.every(isLevel))
+    throw invalid(
+      `Expected ${name} to be 'yolov5', 'yolov7' or, for each output, an array of widths and heights in pixels but received ${show(value)}`,
+      { option: name, value },
+    );
+};
+
 const createChecks = {
   ...detectionChecks,
   model,
@@ -208,6 +228,7 @@ const createChecks = {
   maxBatch: integerFrom(1, 1024),
   imageSize,
   head: aString,
+  anchors,
   inputFormat,
   labels: arrayOf(aString),
   limitInputPixels: atLeastOne,

@@ -43,11 +43,21 @@ export interface Columns {
  * Outputs of one picture of a batch as float32, by name, without the batch dimension.
  * Float32 is viewed, not copied. An output whose first dimension has no such picture is left out.
  * @param names the outputs wanted; defaults to all.
+ * @param batchSize pictures of the run: an output whose first dimension counts something else is given whole. Defaults to not known.
  */
-export function headOutputs(tensors: readonly Tensor[], batchIndex: number, names?: readonly string[]): HeadOutputs {
+export function headOutputs(
+  tensors: readonly Tensor[],
+  batchIndex: number,
+  names?: readonly string[],
+  batchSize?: number,
+): HeadOutputs {
   const outputs = new Map<string, { dims: readonly number[]; data: Float32Array; type: Tensor['type'] }>();
   for (const { name, type, dims, data } of tensors) {
     if (names !== undefined && !names.includes(name)) continue;
+    if (batchSize !== undefined && dims[0] !== batchSize) {
+      outputs.set(name, { dims, data: toFloat32(data), type });
+      continue;
+    }
     if (dims.length === 0 || batchIndex >= dims[0]) continue;
     const length = data.length / dims[0];
     const values = data.subarray(batchIndex * length, (batchIndex + 1) * length);

@@ -16,7 +16,28 @@ export interface PictureInput {
   readonly width?: number;
   readonly height?: number;
   readonly batch: number | 'dynamic';
+  /** Inputs beside it that tell the model of sizes. */
+  readonly sideInputs: readonly SideInput[];
 }
+
+/**
+ * An input [N, 2] beside the picture, fed so that boxes come out in input pixels: as if the input were the picture.
+ * 'ones': 1, 1; 'width-height' and 'height-width': the input's own size.
+ */
+export interface SideInput {
+  readonly name: string;
+  readonly type: 'float32' | 'int32' | 'int64';
+  readonly holds: 'ones' | 'width-height' | 'height-width';
+}
+
+/** By the names that exporters give them. */
+const SIDE_INPUTS: Readonly<Record<string, SideInput['holds']>> = {
+  // DETR and its kin.
+  orig_target_sizes: 'width-height',
+  // PaddleDetection.
+  scale_factor: 'ones',
+  im_shape: 'height-width',
+};
 
 /** A model's file on disk, or its bytes; exactly one of them. `name` is for messages. */
 export interface ModelFile {
@@ -63,20 +84,22 @@ function bytesSource(bytes: Uint8Array): ByteSource {
 
 /**
  * The one input that takes pictures: rank 4, three channels, float32, float16 or uint8.
- * @throws ERR_YOLO_HEAD_UNKNOWN when there is none, or another input has to be fed too.
+ * @throws ERR_YOLO_HEAD_UNKNOWN when there is none, or another input has to be fed too that is not known.
  */
 export function pictureInput(inputs: readonly OnnxValueInfo[]): PictureInput {
-  const pictures = inputs.flatMap((input) => asPicture(input) ?? []);
-  const others = inputs.filter(({ name }) => name !== pictures[0]?.name);
-  if (pictures.length === 1 && others.length === 0) return pictures[0];
+  const sideInputs = inputs.flatMap((input) => asSideInput(input) ?? []);
+  const others = inputs.filter(({ name }) => sideInputs.every((side) => side.name !== name));
+  const pictures = others.flatMap((input) => asPicture(input) ?? []);
+  const unknown = others.filter(({ name }) => name !== pictures[0]?.name);
+  if (pictures.length === 1 && unknown.length === 0) return { ...pictures[0]!, sideInputs };
   const seen = inputs.map(show).join('; ') || 'none';
   const what =
     pictures.length === 0
       ? 'No input of the model takes a picture (rank 4, three channels, float32, float16 or uint8)'
-      : `The model needs more than a picture: ${others.map(({ name }) => name).join(', ')}`;
+      : `The model needs more than a picture: ${unknown.map(({ name }) => name).join(', ')}`;
   throw new YoloError(
     'ERR_YOLO_HEAD_UNKNOWN',
-    `${what}. Its inputs: ${seen}. Export the model with a picture as its only input.`,
+    `${what}. Its inputs: ${seen}. Export the model with a picture as its only input (besides it ${Object.keys(SIDE_INPUTS).join(', ')} are known).`,
     {
       phase: 'recognise',
       detail: { inputs },
@@ -84,11 +107,21 @@ export function pictureInput(inputs: readonly OnnxValueInfo[]): PictureInput {
   );
 }
 
-function asPicture({ name, type, dims }: OnnxValueInfo): PictureInput | undefined {
+function asPicture({ name, type, dims }: OnnxValueInfo): Omit<PictureInput, 'sideInputs'> | undefined {
   const layout = pictureLayout(dims);
   if (layout === undefined || !isPictureType(type)) return undefined;
   const [batch, height, width] = layout === 'nchw' ? [dims[0], dims[2], dims[3]] : dims;
   return { name, layout, type, width: fixed(width), height: fixed(height), batch: fixed(batch) ?? 'dynamic' };
+}
+
+function asSideInput({ name, type, dims }: OnnxValueInfo): SideInput | undefined {
+  const holds = Object.hasOwn(SIDE_INPUTS, name) ? SIDE_INPUTS[name] : undefined;
+  if (holds === undefined || dims.length !== 2 || dims[1] !== 2) return undefined;
+  return isSideType(type) ? { name, type, holds } : undefined;
+}
+
+function isSideType(type: string): type is SideInput['type'] {
+  return type === 'float32' || type === 'int32' || type === 'int64';
 }
 
 function pictureLayout(dims: OnnxValueInfo['dims']): PictureInput['layout'] | undefined {

@@ -1,6 +1,7 @@
 import type { HeadLayout } from '../core/heads/head.js';
 import type { InputFormat } from '../core/input-format.js';
 import type { Letterbox } from '../core/letterbox.js';
+import type { SideInput } from '../model/signature.js';
 import type { DetectionTimings, RgbImage, Tensor, TensorInfo } from '../types.js';
 
 /** Suppression and limits of one call. */
@@ -24,6 +25,8 @@ export interface LanePlan {
   readonly inputWidth: number;
   readonly inputHeight: number;
   readonly format: InputFormat;
+  /** Inputs beside the picture. Defaults to none. */
+  readonly sideInputs?: readonly SideInput[];
   /** null: the raw outputs are wanted instead of boxes. */
   readonly head: HeadLayout | null;
   readonly suppression: SuppressionPlan;
@@ -34,6 +37,10 @@ export interface LaneResult {
   readonly xyxy: Float32Array;
   readonly confidence: Float32Array;
   readonly classId: Int32Array;
+  /** [n, values of one object], as the head's layout says, in the picture's own pixels. */
+  readonly extra?: Float32Array;
+  /** What the masks of this picture are made of, [M, h, w]. */
+  readonly prototypes?: Tensor;
   readonly letterbox: Letterbox;
   readonly timings: DetectionTimings;
   /** The raw outputs of this picture (batch dimension 1), in the graph's order, when the plan's head is null. */

@@ -42,6 +42,8 @@ export interface WorkerResult {
   readonly xyxy: Float32Array;
   readonly confidence: Float32Array;
   readonly classId: Int32Array;
+  readonly extra?: Float32Array;
+  readonly prototypes?: Tensor;
   readonly letterbox: Letterbox;
   readonly postprocessMs: number;
   readonly outputs?: readonly Tensor[];

@@ -9,6 +9,7 @@ import type { Letterbox } from '../core/letterbox.js';
 import { TensorPacker } from '../core/pack.js';
 import { headOutputs, postprocess } from '../core/postprocess.js';
 import { YoloError } from '../errors.js';
+import type { SideInput } from '../model/signature.js';
 import type { Tensor, TensorInfo, TensorType } from '../types.js';
 import type { LanePlan } from './backend.js';
 import {
@@ -179,8 +180,26 @@ function partOf(tensor: Tensor, index: number, count: number): Tensor {
   };
 }
 
+function feedsOf(ort: Ort, session: InferenceSession, plan: LanePlan, count: number): Record<string, OrtTensor> {
+  const sides = plan.sideInputs ?? [];
+  const picture = session.inputNames.find((name) => sides.every((side) => side.name !== name))!;
+  const feeds = { [picture]: inputTensor(ort, plan, count) };
+  for (const side of sides) feeds[side.name] = sideTensor(ort, plan, side, count);
+  return feeds;
+}
+
+function sideTensor(ort: Ort, plan: LanePlan, { type, holds }: SideInput, count: number): OrtTensor {
+  const { inputWidth: width, inputHeight: height } = plan;
+  const pair = { ones: [1, 1], 'width-height': [width, height], 'height-width': [height, width] }[holds];
+  const values = Array.from({ length: 2 * count }, (_, i) => pair[i % 2]!);
+  const dims = [count, 2];
+  if (type === 'int64') return new ort.Tensor('int64', BigInt64Array.from(values, BigInt), dims);
+  if (type === 'int32') return new ort.Tensor('int32', Int32Array.from(values), dims);
+  return new ort.Tensor('float32', Float32Array.from(values), dims);
+}
+
 async function run(ort: Ort, session: InferenceSession, { job, plan, count }: Picture): Promise<void> {
-  const feeds = { [session.inputNames[0]!]: inputTensor(ort, plan, count) };
+  const feeds = feedsOf(ort, session, plan, count);
   const started = performance.now();
   let fetched: InferenceSession.OnnxValueMapType;
   try {
@@ -214,13 +233,16 @@ async function run(ort: Ort, session: InferenceSession, { job, plan, count }: Pi
       results.push({ ...NO_BOXES, letterbox, postprocessMs: 0, outputs });
     } else {
       const columns = postprocess(
-        headOutputs(tensors, index, plan.head.outputs),
+        headOutputs(tensors, index, plan.head.outputs, count),
         plan.head,
         plan.suppression,
         letterbox,
         candidates,
       );
-      results.push({ ...columns, letterbox, postprocessMs: performance.now() - begun });
+      const { extra } = plan.head;
+      const masks = extra?.kind === 'mask' ? tensors.find(({ name }) => name === extra.prototypes) : undefined;
+      const prototypes = masks && partOf(masks, index, count);
+      results.push({ ...columns, prototypes, letterbox, postprocessMs: performance.now() - begun });
     }
   }
   send({ kind: 'done', job, results, inferenceMs });

@@ -68,7 +68,12 @@ export class OnnxModel {
     this.#packer.pack(image, letterbox, format, data, 0);
     const dims = format.layout === 'nchw' ? [1, 3, height, width] : [1, height, width, 3];
     const tensor = new ort.Tensor(format.type, data as Float32Array, dims);
-    const results = await this.#session.run({ [this.input.name]: tensor });
+    const feeds: Record<string, ort.Tensor> = { [this.input.name]: tensor };
+    for (const { name, type, holds } of this.input.sideInputs) {
+      const pair = { ones: [1, 1], 'width-height': [width, height], 'height-width': [height, width] }[holds];
+      feeds[name] = new ort.Tensor(type, type === 'int64' ? pair.map(BigInt) : pair, [1, 2]);
+    }
+    const results = await this.#session.run(feeds);
     return this.#session.outputNames.map((name) => {
       const output = results[name];
       return { name, type: output.type as Tensor['type'], dims: output.dims, data: output.data as Tensor['data'] };
@@ -86,7 +91,7 @@ export class OnnxModel {
   async detect(image: RgbImage, { layout, format, iouThreshold }: Recognition): Promise<Columns> {
     const letterbox = createLetterbox(image.width, image.height, this.width, this.height, format.letterbox);
     const suppression = { confidenceThreshold: 0.25, iouThreshold, classAgnostic: false, maxDetections: 300 };
-    return postprocess(headOutputs(await this.run(image, format), 0), layout, suppression, letterbox);
+    return postprocess(headOutputs(await this.run(image, format), 0, undefined, 1), layout, suppression, letterbox);
   }
 
   release(): Promise<void> {

@@ -28,9 +28,9 @@ export function pushXyxy(
   classId: number,
 ): boolean {
   // A difference of finite numbers is 0 when multiplied by 0; NaN and infinities make it NaN.
-  const isFinite = (x1 + y1 + x2 + y2) * 0 === 0;
-  if (isFinite) into.push(x1, y1, x2, y2, confidence, classId);
-  return isFinite;
+  const areNumbers = (x1 + y1 + x2 + y2) * 0 === 0;
+  if (areNumbers) into.push(x1, y1, x2, y2, confidence, classId);
+  return areNumbers;
 }
 
 /** Appends the box whose centre and size are at `at`, as fractions of the input. */

@@ -2,7 +2,7 @@ import type { Candidates } from '../candidates.js';
 import { pushXyxy } from './boxes.js';
 import { classCountOf, classIdContradiction, classIdOf } from './class-ids.js';
 import { PADDLE, PADDLE_NORMALISED, ULTRALYTICS, YOLO_NAS, YOLOX } from './families.js';
-import type { Family, Head, HeadLayout, HeadOutputs, HeadReading, ModelSignature } from './head.js';
+import type { Family, Head, HeadLayout, HeadReading, ModelSignature } from './head.js';
 import { fractionsContradiction, type Matrix, tableOf } from './outputs.js';
 import { assignRoles, isWhole } from './roles.js';
 
@@ -49,7 +49,7 @@ function readFlat({ outputs, labels, inputWidth, inputHeight }: ModelSignature, 
       layout: { head, outputs: [output.name], classCount, inputWidth, inputHeight, isFlat: true },
       family: suppressed(ULTRALYTICS),
       otherFamilies: [YOLOX, YOLO_NAS].map(suppressed),
-      evidence: [`[K, 7] is rows of all pictures, suppressed in the graph`],
+      evidence: [`${output.name} [K, 7] is rows of all pictures, suppressed in the graph`],
       assumed,
     },
   ];

@@ -5,9 +5,10 @@ import { createLetterbox, type LetterboxOptions } from '../letterbox.js';
 import { type Columns, headOutputs, postprocess } from '../postprocess.js';
 import { mirrorAgreement } from './agreement.js';
 import { ULTRALYTICS } from './families.js';
-import type { Family, HeadLayout, HeadOutputs, HeadReading, ModelSignature } from './head.js';
+import type { Anchors, Family, HeadLayout, HeadOutputs, HeadReading, ModelSignature } from './head.js';
 import { HEADS, headNamed } from './index.js';
 import { refuseNaN } from './outputs.js';
+import { taskOf } from './tasks.js';
 import { type ExporterFacts, exporterFacts } from './ultralytics-metadata.js';
 
 export interface RecogniseOptions {
@@ -21,6 +22,8 @@ export interface RecogniseOptions {
   };
   /** Class names that are given, in class order; they go before the model's own. */
   readonly labels?: readonly string[];
+  /** Anchors of raw anchor maps, which no file has. */
+  readonly anchors?: Anchors;
 }
 
 /** Runs the model on the proof picture, or on its mirror image, laid into the input in that format. */
@@ -71,9 +74,9 @@ export async function recognise(
   options: RecogniseOptions,
   probe: Probe,
 ): Promise<Recognition> {
-  const facts = options.head === undefined ? exporterFacts(signature.metadata) : { isUltralytics: false, evidence: [] };
+  const facts = options.head === undefined ? exporterFacts(signature.metadata) : { evidence: [] };
   const proof = new Proof(signature, options, facts, probe);
-  const readings = readingsOf(signature, options);
+  const readings = readingsOf({ ...signature, anchors: options.anchors }, options);
   const fitting: HeadReading[] = [];
   const candidates: Candidate[] = [];
   for (const reading of readings) {
@@ -81,15 +84,20 @@ export async function recognise(
     if (against === undefined) fitting.push(reading);
     else candidates.push({ ...named(reading), against });
   }
-  const { chosen, assumed } = await choose(fitting, signature, proof, candidates);
-  const scale = await proof.scale(chosen);
+  const { chosen, assumed } = await choose(fitting, signature, proof, candidates, readings);
+  const input = await proof.input(chosen);
+  if (chosen.needsProof !== undefined && options.head === undefined && input.assumed.length > 0)
+    throw unknown('can only be guessed at', signature, [
+      { ...named(chosen), against: chosen.needsProof },
+      ...candidates,
+    ]);
   return {
     layout: chosen.layout,
-    family: chosen.family,
-    format: scale.format,
-    iouThreshold: chosen.family.iouThreshold,
-    evidence: [...facts.evidence, ...chosen.evidence, ...scale.evidence],
-    assumed: [...(chosen.assumed ?? []), ...assumed, ...scale.assumed],
+    family: input.family,
+    format: input.format,
+    iouThreshold: input.family.iouThreshold,
+    evidence: [...facts.evidence, ...chosen.evidence, ...input.evidence],
+    assumed: [...(chosen.assumed ?? []), ...assumed, ...input.assumed],
     candidates: [named(chosen), ...candidates],
   };
 }
@@ -108,7 +116,7 @@ export async function recogniseModel(
   const tensors = await run(first, false);
   const outputs = tensors.map(({ name, type, dims }) => ({ name, type, dims }));
   return recognise({ ...model, outputs }, options, async (format, mirrored) =>
-    headOutputs(!mirrored && sameFormat(format, first) ? tensors : await run(format, mirrored), 0),
+    headOutputs(!mirrored && sameFormat(format, first) ? tensors : await run(format, mirrored), 0, undefined, 1),
   );
 }
 
@@ -150,8 +158,14 @@ async function choose(
   signature: ModelSignature,
   proof: Proof,
   candidates: Candidate[],
+  readings: readonly HeadReading[],
 ): Promise<{ chosen: HeadReading; assumed: string[] }> {
-  if (fitting.length === 0) throw unknown('contradict every layout of their shape', signature, candidates);
+  if (fitting.length === 0) {
+    const incomplete = readings.find(({ needs }) => needs !== undefined);
+    throw incomplete === undefined
+      ? unknown('contradict every layout of their shape', signature, candidates)
+      : unknown(`are ${incomplete.layout.head}, but ${incomplete.needs}`, signature, []);
+  }
   if (fitting.length === 1) return { chosen: fitting[0], assumed: [] };
   const coco = fitting.filter(({ layout }) => layout.classCount === COCO_CLASSES);
   const { chosen, why } = coco.length === 1 ? { chosen: coco[0], why: COCO_PRIOR } : await byAgreement(fitting, proof);
@@ -192,12 +206,14 @@ class Proof {
     this.#probe = probe;
   }
 
-  /** What the values say against a reading; nothing is said of a head that was given. */
+  /** What metadata and values say against a reading; of one whose head was given only whether it is complete. */
   async contradiction(reading: HeadReading): Promise<string | undefined> {
+    const { layout, family, needs } = reading;
+    if (needs !== undefined) return needs;
     if (this.#options.head !== undefined) return undefined;
-    const { layout, family } = reading;
-    if (this.#facts.isUltralytics && family.name !== ULTRALYTICS.name)
-      return `metadata says ${ULTRALYTICS.name}, not ${family.name}`;
+    const { family: known, task } = this.#facts;
+    if (known !== undefined && known !== family.name) return `metadata says ${known}, not ${family.name}`;
+    if (task !== undefined && task !== taskOf(layout.extra)) return `metadata says that the task is ${task}`;
     const outputs = await this.#run(formatOf(reading.family, this.#signature, this.#options), false);
     refuseNaN(outputs, layout.outputs);
     return headNamed(layout.head).contradiction(outputs, layout);
@@ -206,41 +222,55 @@ class Proof {
   /** Agreement of upright and mirrored boxes at the scale where it is greatest. */
   async bestAgreement(reading: HeadReading): Promise<number> {
     const agreements = [];
-    for (const format of this.#formats(reading)) agreements.push(await this.#agreement(reading, format));
+    for (const way of this.#ways(reading)) agreements.push(await this.#agreement(reading, way));
     return Math.max(...agreements);
   }
 
-  /** The format to use, the scale proved where it is neither given nor known. */
-  async scale(reading: HeadReading): Promise<{ format: InputFormat; evidence: string[]; assumed: string[] }> {
-    const [usual, ...others] = this.#formats(reading);
-    const evidence = [this.#source(reading)];
-    if (others.length === 0) return { format: usual, evidence, assumed: [] };
+  /** Family and format to use, proved where they are neither given nor known. */
+  async input(
+    reading: HeadReading,
+  ): Promise<{ family: Family; format: InputFormat; evidence: string[]; assumed: string[] }> {
+    const usual = this.#ways(reading)[0];
+    const others = this.#ways(reading).slice(1);
+    const evidence = (family: Family) => [this.#source(family)];
+    if (others.length === 0 && reading.needsProof === undefined)
+      return { ...usual, evidence: evidence(usual.family), assumed: [] };
     const usualAgreement = await this.#agreement(reading, usual);
-    if (usualAgreement >= CLEAR_AGREEMENT)
-      return { format: usual, evidence: [...evidence, proved(usual, usualAgreement)], assumed: [] };
-    const [other] = others;
-    const otherAgreement = await this.#agreement(reading, other);
-    if (otherAgreement >= CLEAR_AGREEMENT && usualAgreement < CLEAR_LEAD * otherAgreement)
-      return { format: other, evidence: [...evidence, proved(other, otherAgreement)], assumed: [] };
+    // Between scales of one family the usual one need only be clear, for then the other is not.
+    if (usualAgreement >= CLEAR_AGREEMENT && others.every(({ family }) => family === usual.family))
+      return { ...usual, evidence: [...evidence(usual.family), proved(usual, usualAgreement)], assumed: [] };
+    let best = { way: usual, agreement: usualAgreement };
+    for (const way of others) {
+      const agreement = await this.#agreement(reading, way);
+      if (agreement > best.agreement) best = { way, agreement };
+    }
+    const { way, agreement } = best;
+    const isClear = way.family !== usual.family || way === usual || usualAgreement < CLEAR_LEAD * agreement;
+    if (agreement >= CLEAR_AGREEMENT && isClear)
+      return { ...way, evidence: [...evidence(way.family), proved(way, agreement)], assumed: [] };
     return {
-      format: usual,
-      evidence,
+      ...usual,
+      evidence: evidence(usual.family),
       assumed: [
-        `divisor ${usual.divisor}, as the ${reading.family.name} family has it: the boxes of the proof picture and of its mirror image agree by ` +
-          `${usualAgreement.toFixed(2)} with it and by ${otherAgreement.toFixed(2)} with ${other.divisor}, which proves neither`,
+        `divisor ${usual.format.divisor}, as the ${usual.family.name} family has it: the boxes of the proof picture and of its mirror image agree by ` +
+          `${usualAgreement.toFixed(2)} with it and by ${agreement.toFixed(2)} with ${way === usual ? 'others' : wordsOf(way)} at most, which proves neither`,
       ],
     };
   }
 
-  /** The reading's own format first, then the other scale where it is open. */
-  #formats(reading: HeadReading): InputFormat[] {
-    const usual = formatOf(reading.family, this.#signature, this.#options);
-    const isGiven = this.#options.inputFormat?.divisor !== undefined;
-    const isKnown = usual.type === 'uint8' || usual.mean !== undefined || isGiven || this.#facts.isUltralytics;
-    return isKnown ? [usual] : [usual, { ...usual, divisor: usual.divisor === 1 ? 255 : 1 }];
+  /** The reading's own format first, then the other scale where it is open, then other families. */
+  #ways({ family, otherFamilies = [] }: HeadReading): Way[] {
+    const isKnown = this.#facts.family !== undefined;
+    return [family, ...(isKnown ? [] : otherFamilies)].flatMap((one) => {
+      const usual = formatOf(one, this.#signature, this.#options);
+      const isGiven = this.#options.inputFormat?.divisor !== undefined;
+      const isFixed = usual.type === 'uint8' || usual.mean !== undefined || isGiven || isKnown;
+      const scales = isFixed ? [usual] : [usual, { ...usual, divisor: usual.divisor === 1 ? 255 : 1 }];
+      return scales.map((format) => ({ family: one, format }));
+    });
   }
 
-  #source({ family }: HeadReading): string {
+  #source(family: Family): string {
     const { inputLayout: layout, inputType: type } = this.#signature;
     const own = isInterleavedOrBytes(layout, type)
       ? `; ${layout} ${type} input: RGB${type === 'uint8' ? ', levels as they are' : ''}`
@@ -248,13 +278,13 @@ class Proof {
     return `input as the ${family.name} family has it${own}`;
   }
 
-  async #agreement(reading: HeadReading, format: InputFormat): Promise<number> {
-    const upright = this.#boxes(await this.#run(format, false), reading, format);
-    const mirrored = this.#boxes(await this.#run(format, true), reading, format);
+  async #agreement({ layout }: HeadReading, way: Way): Promise<number> {
+    const upright = this.#boxes(await this.#run(way.format, false), layout, way);
+    const mirrored = this.#boxes(await this.#run(way.format, true), layout, way);
     return mirrorAgreement(upright, mirrored, this.#options.picture.width);
   }
 
-  #boxes(outputs: HeadOutputs, { layout, family }: HeadReading, format: InputFormat): Columns {
+  #boxes(outputs: HeadOutputs, layout: HeadLayout, { family, format }: Way): Columns {
     const { width, height } = this.#options.picture;
     const letterbox = createLetterbox(width, height, layout.inputWidth, layout.inputHeight, format.letterbox);
     const { iouThreshold } = family;
@@ -296,8 +326,18 @@ function isInterleavedOrBytes(layout: InputFormat['layout'], type: InputFormat['
   return layout === 'nhwc' || type === 'uint8';
 }
 
-function proved({ divisor }: InputFormat, agreement: number): string {
-  return `divisor ${divisor}: the boxes of the proof picture and of its mirror image agree by ${agreement.toFixed(2)}`;
+/** One way to feed a model. */
+interface Way {
+  readonly family: Family;
+  readonly format: InputFormat;
+}
+
+function wordsOf({ family, format }: Way): string {
+  return `${family.name} with divisor ${format.divisor}`;
+}
+
+function proved(way: Way, agreement: number): string {
+  return `divisor ${way.format.divisor}: the boxes of the proof picture and of its mirror image agree by ${agreement.toFixed(2)}`;
 }
 
 function named({ layout }: HeadReading): Candidate {

@@ -47,3 +47,8 @@ function keypointShape(text: string | undefined): { points: number; dimensions: 
   const found = /^\s*[[(]\s*(\d{1,4})\s*,\s*([23])\s*[\])]\s*$/.exec(text ?? '');
   return found === null ? undefined : { points: Number(found[1]), dimensions: found[2] === '2' ? 2 : 3 };
 }
+
+/** The task whose results have that beside boxes. */
+export function taskOf(extra: ExtraLayout | undefined): Task {
+  return extra === undefined ? 'detect' : ({ mask: 'segment', keypoints: 'pose', rotated: 'obb' } as const)[extra.kind];
+}

@@ -31,5 +31,5 @@ export function pairBoxes(actual: Iterable<Box>, expected: readonly Box[], toler
 }
 
 function sideDistance(a: Box, b: Box): number {
-  return Math.max(...[0, 1, 2, 3].map((side) => Math.abs(a.xyxy[side]! - b.xyxy[side]!)));
+  return Math.max(...Array.from(a.xyxy, (side, i) => Math.abs(side - b.xyxy[i]!)));
 }

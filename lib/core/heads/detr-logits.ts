@@ -75,13 +75,13 @@ function classesOf(columns: number, { classCount }: HeadLayout): Int32Array {
   );
 }
 
-/** Rows whose last column is the greatest. */
+/** Rows whose last column is greater than every other. */
 function lastIsGreatest({ data, rows, columns }: Matrix): number {
   let count = 0;
   for (let row = 0; row < rows; row++) {
     const last = (row + 1) * columns - 1;
     let isGreatest = true;
-    for (let at = row * columns; at < last; at++) if (data[at] > data[last]) isGreatest = false;
+    for (let at = row * columns; at < last; at++) if (data[at] >= data[last]) isGreatest = false;
     if (isGreatest) count++;
   }
   return count;

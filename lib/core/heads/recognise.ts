@@ -230,30 +230,31 @@ class Proof {
   async input(
     reading: HeadReading,
   ): Promise<{ family: Family; format: InputFormat; evidence: string[]; assumed: string[] }> {
-    const usual = this.#ways(reading)[0];
-    const others = this.#ways(reading).slice(1);
+    const ways = this.#ways(reading);
+    const [usual] = ways;
     const evidence = (family: Family) => [this.#source(family)];
-    if (others.length === 0 && reading.needsProof === undefined)
+    if (ways.length === 1 && reading.needsProof === undefined)
       return { ...usual, evidence: evidence(usual.family), assumed: [] };
     const usualAgreement = await this.#agreement(reading, usual);
-    // Between scales of one family the usual one need only be clear, for then the other is not.
-    if (usualAgreement >= CLEAR_AGREEMENT && others.every(({ family }) => family === usual.family))
-      return { ...usual, evidence: [...evidence(usual.family), proved(usual, usualAgreement)], assumed: [] };
     let best = { way: usual, agreement: usualAgreement };
-    for (const way of others) {
-      const agreement = await this.#agreement(reading, way);
-      if (agreement > best.agreement) best = { way, agreement };
+    // Formats as families have them, before scales that none of them has.
+    for (const isOwn of [true, false]) {
+      if (best.agreement >= CLEAR_AGREEMENT) break;
+      for (const way of ways.slice(1)) {
+        if (way.isOwn !== isOwn) continue;
+        const agreement = await this.#agreement(reading, way);
+        if (agreement > best.agreement) best = { way, agreement };
+      }
     }
     const { way, agreement } = best;
-    const isClear = way.family !== usual.family || way === usual || usualAgreement < CLEAR_LEAD * agreement;
-    if (agreement >= CLEAR_AGREEMENT && isClear)
+    if (agreement >= CLEAR_AGREEMENT && (way === usual || usualAgreement < CLEAR_LEAD * agreement))
       return { ...way, evidence: [...evidence(way.family), proved(way, agreement)], assumed: [] };
     return {
       ...usual,
       evidence: evidence(usual.family),
       assumed: [
-        `divisor ${usual.format.divisor}, as the ${usual.family.name} family has it: the boxes of the proof picture and of its mirror image agree by ` +
-          `${usualAgreement.toFixed(2)} with it and by ${agreement.toFixed(2)} with ${way === usual ? 'others' : wordsOf(way)} at most, which proves neither`,
+        `${scaleOf(usual.format)}, as the ${usual.family.name} family has it: the boxes of the proof picture and of its mirror image agree by ` +
+          `${usualAgreement.toFixed(2)} with it and by ${agreement.toFixed(2)} with ${way === usual ? 'any other at most' : scaleOf(way.format)}, which proves neither`,
       ],
     };
   }
@@ -266,7 +267,7 @@ class Proof {
       const isGiven = this.#options.inputFormat?.divisor !== undefined;
       const isFixed = usual.type === 'uint8' || usual.mean !== undefined || isGiven || isKnown;
       const scales = isFixed ? [usual] : [usual, { ...usual, divisor: usual.divisor === 1 ? 255 : 1 }];
-      return scales.map((format) => ({ family: one, format }));
+      return scales.map((format) => ({ family: one, format, isOwn: format === usual }));
     });
   }
 
@@ -279,8 +280,10 @@ class Proof {
   }
 
   async #agreement({ layout }: HeadReading, way: Way): Promise<number> {
-    const upright = this.#boxes(await this.#run(way.format, false), layout, way);
-    const mirrored = this.#boxes(await this.#run(way.format, true), layout, way);
+    const outputs = [await this.#run(way.format, false), await this.#run(way.format, true)];
+    const { contradiction } = headNamed(layout.head);
+    if (outputs.some((run) => contradiction(run, layout) !== undefined)) return 0;
+    const [upright, mirrored] = outputs.map((run) => this.#boxes(run, layout, way));
     return mirrorAgreement(upright, mirrored, this.#options.picture.width);
   }
 
@@ -330,14 +333,16 @@ function isInterleavedOrBytes(layout: InputFormat['layout'], type: InputFormat['
 interface Way {
   readonly family: Family;
   readonly format: InputFormat;
+  /** Whether it is the family's own, and not with the other scale. */
+  readonly isOwn: boolean;
 }
 
-function wordsOf({ family, format }: Way): string {
-  return `${family.name} with divisor ${format.divisor}`;
+function scaleOf({ divisor, mean }: InputFormat): string {
+  return mean === undefined ? `divisor ${divisor}` : `mean ${mean.map((level) => level.toFixed(1)).join(', ')}`;
 }
 
-function proved(way: Way, agreement: number): string {
-  return `divisor ${way.format.divisor}: the boxes of the proof picture and of its mirror image agree by ${agreement.toFixed(2)}`;
+function proved({ format }: Way, agreement: number): string {
+  return `${scaleOf(format)}: the boxes of the proof picture and of its mirror image agree by ${agreement.toFixed(2)}`;
 }
 
 function named({ layout }: HeadReading): Candidate {

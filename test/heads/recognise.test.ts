@@ -160,9 +160,11 @@ describe('metadata', () => {
 
   it('of another task, or with another head, is refused by its name', async () => {
     const cases: [metadata: Record<string, string>, message: RegExp][] = [
-      [{ task: 'segment' }, /"segment"/],
-      [{ task: 'detect', kpt_shape: '[17, 3]' }, /pose/],
-      [{ task: 'detect', head: 'RTDETRDecoder' }, /RTDETRDecoder/],
+      [{ task: 'classify' }, /"classify"/],
+      [{ task: 'segment' }, /task is segment/],
+      [{ task: 'detect', kpt_shape: '[17, 3]' }, /task is pose/],
+      [{ task: 'detect', head: 'Classify' }, /"Classify"/],
+      [{ task: 'detect', head: 'RTDETRDecoder' }, /metadata says RT-DETR/],
     ];
     for (const [metadata, message] of cases)
       await expect(model({ encode: endToEnd, more: { metadata } }).recognise()).rejects.toEqual(unknownHead(message));
@@ -209,24 +211,46 @@ describe('shapes', () => {
   it('of no layout are refused, with the outputs and what can be set', async () => {
     const none: Probe = () => Promise.reject(new Error('not to be run'));
     for (const shapes of [
-      [
-        [1, 3, 12, 12, 8],
-        [1, 3, 6, 6, 8],
-      ],
       [[1, 1000]],
-      [[1, 300, 7]],
+      [[1, 300, 8]],
       [[1, 84, 22]],
       [[1, 4, CELLS]],
       [[1, CELLS, 4]],
       [[1, 3 * CELLS, 5]],
       [
         [1, CELLS, 2],
-        [1, CELLS, 4],
+        [1, CELLS, 5],
       ],
     ])
       await expect(recognise(signatureOf(shapes), { picture }, none)).rejects.toEqual(
         unknownHead(/no known layout: out float32 \[1, .*`postprocessor`.*`head`: end-to-end, /),
       );
+  });
+
+  it('of raw anchor maps are read with anchors that are given, and refused without', async () => {
+    const maps = signatureOf([
+      [1, 3, 12, 12, 8],
+      [1, 3, 6, 6, 8],
+    ]);
+    const probe: Probe = async () =>
+      new Map([
+        ['out', { dims: [3, 12, 12, 8], data: new Float32Array(3 * 144 * 8).fill(-9) }],
+        ['out1', { dims: [3, 6, 6, 8], data: new Float32Array(3 * 36 * 8).fill(-9) }],
+      ]);
+    const none: Probe = () => Promise.reject(new Error('not to be run'));
+    for (const head of [undefined, 'anchor-maps'])
+      await expect(recognise(maps, { picture, head }, none)).rejects.toEqual(
+        unknownHead(/are anchor-maps, but .*set `anchors` to 'yolov5' or 'yolov7'/),
+      );
+    const anchors = [
+      [10, 13, 16, 30, 33, 23],
+      [30, 61, 62, 45, 59, 119],
+    ];
+    const found = await recognise(maps, { picture, anchors }, probe);
+    expect(found.layout).toMatchObject({ head: 'anchor-maps', classCount: 3, anchors });
+    await expect(recognise(maps, { picture, anchors: anchors.slice(1) }, none)).rejects.toEqual(
+      unknownHead(/should have 2 levels of 3 widths and heights/),
+    );
   });
 
   it('that the names contradict are refused, with both counts', async () => {
@@ -253,6 +277,7 @@ describe('values', () => {
       expect(decoded.layout.head).toBe('yolox-decoded');
       expect(decoded.candidates.map(({ head, against }) => [head, against !== undefined])).toEqual([
         ['yolox-decoded', false],
+        ['yolov6', true],
         ['yolox', true],
         ['anchor-free-rows', true],
       ]);
@@ -263,14 +288,16 @@ describe('values', () => {
     }
   });
 
-  it('refuse an objectness that is always 1, as class and as objectness', async () => {
+  it("take an objectness that is always 1 for YOLOv6's, neither for a class nor for an objectness", async () => {
     const constant: Encode = (seen) =>
       outputOf(
         [CELLS, 85],
         cellRows(80, true)(seen).flatMap((row) => row.with(4, 1)),
       );
-    await expect(model({ encode: constant, divisor: 255 }).recognise()).rejects.toEqual(
-      unknownHead(/objectness is 1 in every row/),
+    const found = await model({ encode: constant, divisor: 255 }).recognise();
+    expect(found.layout).toMatchObject({ head: 'yolov6', classCount: 80 });
+    expect(found.candidates.map(({ against = '' }) => against).join()).toMatch(
+      /class 0 .*objectness is 1 in every row/,
     );
   });
 
@@ -295,8 +322,8 @@ describe('values', () => {
 
   it('refuse scores outside 0..1, sizes below 0 and fractions of the input, for every layout of cells', async () => {
     const faults: [message: RegExp, fault: (row: number[]) => number[]][] = [
-      [/outside 0\.\.1/, (row) => row.with(-1, 1.5)],
-      [/outside 0\.\.1/, (row) => row.with(-1, -0.5)],
+      [/outside 0\.\.1/, (row) => row.with(4, 1.5)],
+      [/outside 0\.\.1/, (row) => row.with(4, -0.5)],
       [/below 0/, (row) => row.with(2, -3)],
       [/fractions/, (row) => row.map((value, i) => (i < 4 ? value / SIZE : value))],
     ];
@@ -368,7 +395,7 @@ describe('two layouts that fit', () => {
     }).recognise();
     expect(found.layout).toMatchObject({ head: 'anchor-free-rows', classCount: 3 });
     expect(found.assumed[0]).toMatch(/agree by \d\.\d\d/);
-    expect(found.candidates).toHaveLength(3);
+    expect(found.candidates).toHaveLength(5);
   });
 });
 
@@ -388,7 +415,7 @@ describe('the scale of float levels', () => {
     const found = await model({ encode: anchorFree(2) }).recognise();
     expect(found.format.divisor).toBe(255);
     expect(found.assumed).toEqual([
-      expect.stringMatching(/divisor 255, as the Ultralytics family.*0\.00 with it and by 0\.00 with 1/),
+      expect.stringMatching(/divisor 255, as the Ultralytics family.*0\.00 with it and by 0\.00 with divisor 1/),
     ]);
   });
 

@@ -107,7 +107,8 @@ function decode(
   confidenceThreshold: number,
   into: Candidates,
 ): void {
-  for (const [level, sizes] of (layout.anchors ?? []).entries()) {
+  if (layout.anchors === undefined) throw shapeMismatch(outputs, layout, 'read with anchors, which the layout lacks');
+  for (const [level, sizes] of layout.anchors.entries()) {
     decodeLevel(outputs, layout, level, sizes, rank, confidenceThreshold, into);
   }
 }

@@ -84,6 +84,7 @@ export async function recognise(
     if (against === undefined) fitting.push(reading);
     else candidates.push({ ...named(reading), against });
   }
+  if (fitting.length === 0) await refuseWrongNames(signature, options, proof);
   const { chosen, assumed } = await choose(fitting, signature, proof, candidates, readings);
   const input = await proof.input(chosen);
   if (chosen.needsProof !== undefined && options.head === undefined && input.assumed.length > 0)
@@ -136,15 +137,36 @@ function readingsOf(signature: ModelSignature, { head, labels }: RecogniseOption
     if (single.length === 1) return single;
   }
   const unnamed = read({ ...signature, labels: undefined });
-  if (unnamed.length === 0) throw unknown('are of no known layout', signature, []);
+  throw unnamed.length === 0
+    ? unknown('are of no known layout', signature, [])
+    : wrongNames(unnamed, signature, labels);
+}
+
+/** Where the layouts that the number of names allows are contradicted, and one of another number is not, the names are wrong. */
+async function refuseWrongNames(signature: ModelSignature, options: RecogniseOptions, proof: Proof): Promise<void> {
+  const names = options.labels ?? signature.labels;
+  if (names === undefined) return;
+  const unnamed: HeadReading[] = [];
+  for (const reading of HEADS.flatMap((head) => head.read({ ...signature, labels: undefined }))) {
+    const isOther = reading.layout.classCount !== names.length;
+    if (isOther && (await proof.contradiction(reading)) === undefined) unnamed.push(reading);
+  }
+  if (unnamed.length > 0) throw wrongNames(unnamed, signature, options.labels);
+}
+
+function wrongNames(
+  unnamed: readonly HeadReading[],
+  signature: ModelSignature,
+  labels: readonly string[] | undefined,
+): YoloError {
   const counts = [...new Set(unnamed.map(({ layout }) => layout.classCount))].join(' or ');
   if (labels !== undefined)
-    throw new YoloError(
+    return new YoloError(
       'ERR_YOLO_INVALID_ARGUMENT',
       `Expected labels to have ${counts} names, one for each class of the model, but received ${labels.length}`,
       { phase: 'validate', detail: { option: 'labels', received: labels.length } },
     );
-  throw unknown(
+  return unknown(
     `do not go with the ${signature.labels?.length} class names of its metadata`,
     signature,
     unnamed.map((reading) => ({ ...named(reading), against: `it would have ${reading.layout.classCount} classes` })),
@@ -236,25 +258,31 @@ class Proof {
     if (ways.length === 1 && reading.needsProof === undefined)
       return { ...usual, evidence: evidence(usual.family), assumed: [] };
     const usualAgreement = await this.#agreement(reading, usual);
-    let best = { way: usual, agreement: usualAgreement };
+    if (usualAgreement >= CLEAR_AGREEMENT)
+      return { ...usual, evidence: [...evidence(usual.family), proved(usual, usualAgreement)], assumed: [] };
+    let rival: { way: Way; agreement: number } | undefined;
     // Formats as families have them, before scales that none of them has.
     for (const isOwn of [true, false]) {
-      if (best.agreement >= CLEAR_AGREEMENT) break;
+      if (rival !== undefined && rival.agreement >= CLEAR_AGREEMENT) break;
       for (const way of ways.slice(1)) {
         if (way.isOwn !== isOwn) continue;
         const agreement = await this.#agreement(reading, way);
-        if (agreement > best.agreement) best = { way, agreement };
+        if (rival === undefined || agreement > rival.agreement) rival = { way, agreement };
       }
     }
-    const { way, agreement } = best;
-    if (agreement >= CLEAR_AGREEMENT && (way === usual || usualAgreement < CLEAR_LEAD * agreement))
-      return { ...way, evidence: [...evidence(way.family), proved(way, agreement)], assumed: [] };
+    if (rival !== undefined && rival.agreement >= CLEAR_AGREEMENT && usualAgreement < CLEAR_LEAD * rival.agreement)
+      return {
+        ...rival.way,
+        evidence: [...evidence(rival.way.family), proved(rival.way, rival.agreement)],
+        assumed: [],
+      };
+    const next = rival && ` and by ${rival.agreement.toFixed(2)} with ${scaleOf(rival.way.format)}`;
     return {
       ...usual,
       evidence: evidence(usual.family),
       assumed: [
         `${scaleOf(usual.format)}, as the ${usual.family.name} family has it: the boxes of the proof picture and of its mirror image agree by ` +
-          `${usualAgreement.toFixed(2)} with it and by ${agreement.toFixed(2)} with ${way === usual ? 'any other at most' : scaleOf(way.format)}, which proves neither`,
+          `${usualAgreement.toFixed(2)} with it${next ?? ''}, which proves ${rival === undefined ? 'nothing' : 'neither'}`,
       ],
     };
   }

@@ -75,8 +75,10 @@ function readRows({ outputs, labels, inputWidth, inputHeight }: ModelSignature):
   const [, rows, columns] = output.dims;
   const classCount = columns - FIRST_CLASS;
   if (classCount < 1 || (labels !== undefined && labels.length !== classCount)) return [];
-  // Queries are a round number. Where rows are cells this is some other model, whose boxes are given as fractions.
-  if ([1, 3].some((anchors) => stridesFor(rows, inputWidth, inputHeight, anchors) !== undefined)) return [];
+  // Queries are a round number. Where rows or columns are cells this is another layout.
+  const areCells = (count: number) =>
+    [1, 3].some((anchors) => stridesFor(count, inputWidth, inputHeight, anchors) !== undefined);
+  if (areCells(rows) || areCells(columns)) return [];
   return [
     {
       layout: { head: 'rt-detr-rows', outputs: [output.name], classCount, inputWidth, inputHeight },

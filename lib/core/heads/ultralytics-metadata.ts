@@ -17,7 +17,8 @@ const TASKS: readonly string[] = ['detect', 'segment', 'pose', 'obb'] satisfies 
  * @throws ERR_YOLO_HEAD_UNKNOWN for a model of another task, or with a head of its own pre-processing.
  */
 export function exporterFacts(metadata: Readonly<Record<string, string>>): ExporterFacts {
-  const { task = metadata.kpt_shape === undefined ? undefined : 'pose', head, stride, names } = metadata;
+  const { kpt_shape: keypoints, head, stride, names } = metadata;
+  const task = keypoints === undefined ? metadata.task : 'pose';
   if (task !== undefined && !isTask(task)) throw refuse(`its task is ${JSON.stringify(task)}`, { task });
   if (head !== undefined && !/detect|segment|pose|obb|rtdetr/i.test(head))
     throw refuse(`its head is ${JSON.stringify(head)}`, { head });

@@ -212,8 +212,8 @@ describe('shapes', () => {
     const none: Probe = () => Promise.reject(new Error('not to be run'));
     for (const shapes of [
       [[1, 1000]],
-      [[1, 300, 8]],
-      [[1, 84, 22]],
+      [[1, 300, 4]],
+      [[1, 84, 4]],
       [[1, 4, CELLS]],
       [[1, CELLS, 4]],
       [[1, 3 * CELLS, 5]],

@@ -15,6 +15,7 @@ describe('the picture input', () => {
       layout: 'nchw',
       type: 'float32',
       width: 640,
+      sideInputs: [],
       height: 480,
       batch: 1,
     });
@@ -36,12 +37,31 @@ describe('the picture input', () => {
     expect(pictureInput([info('x', 'float32', [1, 'h', 'w', 3])])).toMatchObject({ layout: 'nhwc' });
   });
 
+  it('may have inputs beside it that tell of sizes', () => {
+    const images = info('image', 'float32', [1, 3, 8, 8]);
+    const { name, sideInputs } = pictureInput([
+      info('im_shape', 'float32', [1, 2]),
+      images,
+      info('scale_factor', 'float32', ['n', 2]),
+    ]);
+    expect(name).toBe('image');
+    expect(sideInputs).toEqual([
+      { name: 'im_shape', type: 'float32', holds: 'height-width' },
+      { name: 'scale_factor', type: 'float32', holds: 'ones' },
+    ]);
+    expect(pictureInput([images, info('orig_target_sizes', 'int64', ['n', 2])]).sideInputs).toEqual([
+      { name: 'orig_target_sizes', type: 'int64', holds: 'width-height' },
+    ]);
+    for (const wrong of [info('scale_factor', 'float32', [1, 4]), info('scale_factor', 'bool', [1, 2])])
+      expect(() => pictureInput([images, wrong])).toThrow(/more than a picture: scale_factor/);
+  });
+
   it('is missed with the inputs named, where there is none or more is needed', () => {
-    const size = info('orig_target_sizes', 'int64', ['n', 2]);
+    const size = info('threshold', 'int64', ['n', 2]);
     const cases: [inputs: TensorInfo[], message: RegExp][] = [
       [
         [info('images', 'float32', [1, 3, 8, 8]), size],
-        /more than a picture: orig_target_sizes\. .*images float32 \[1, 3, 8, 8\]; orig_target_sizes int64 \[n, 2\]/,
+        /more than a picture: threshold\. .*images float32 \[1, 3, 8, 8\]; threshold int64 \[n, 2\]/,
       ],
       [[info('a', 'float32', [1, 3, 8, 8]), info('b', 'float32', [1, 3, 8, 8])], /more than a picture: b/],
       [[info('gray', 'float32', [1, 1, -1, 8])], /No input .*gray float32 \[1, 1, \?, 8\]/],

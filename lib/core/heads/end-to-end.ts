@@ -61,6 +61,8 @@ function contradiction(outputs: HeadOutputs, layout: HeadLayout): string | undef
   for (let row = 0, at = 0; row < rows; row++, at += columns) {
     const [x1, y1, x2, y2, score, classId] = data.subarray(at, at + EXTRA);
     if (!(score <= 1)) return `row ${row} has a score of ${score}, above 1`;
+    // Rows that only fill the table up may hold -1.
+    if (score < 0 && score !== -1) return `row ${row} has a score of ${score}, below 0`;
     if (row > 0 && score > data[at - columns + SCORE])
       return `scores do not fall from row ${row - 1} to row ${row}: not sorted, so not suppressed either`;
     if (!(score > 0)) continue;

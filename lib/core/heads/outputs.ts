@@ -57,7 +57,7 @@ export function tableOf(
 }
 
 function hasRowsOf(dims: readonly number[], columns: number): boolean {
-  return columns === 1 || dims.at(-1) === columns;
+  return columns === 1 || (dims.at(-1) === columns && dims.slice(0, -1).filter((dim) => dim !== 1).length <= 1);
 }
 
 /** Says so when values from `start` to `end` are no scores, which lie from 0 to 1. */

@@ -142,16 +142,16 @@ function readingsOf(signature: ModelSignature, { head, labels }: RecogniseOption
     : wrongNames(unnamed, signature, labels);
 }
 
-/** Where the layouts that the number of names allows are contradicted, and one of another number is not, the names are wrong. */
+/** Where the layouts that the number of given names allows are contradicted, and one of another number is not, the names are wrong. */
 async function refuseWrongNames(signature: ModelSignature, options: RecogniseOptions, proof: Proof): Promise<void> {
-  const names = options.labels ?? signature.labels;
-  if (names === undefined) return;
+  const { labels } = options;
+  if (labels === undefined) return;
   const unnamed: HeadReading[] = [];
   for (const reading of HEADS.flatMap((head) => head.read({ ...signature, labels: undefined }))) {
-    const isOther = reading.layout.classCount !== names.length;
+    const isOther = reading.layout.classCount !== labels.length;
     if (isOther && (await proof.contradiction(reading)) === undefined) unnamed.push(reading);
   }
-  if (unnamed.length > 0) throw wrongNames(unnamed, signature, options.labels);
+  if (unnamed.length > 0) throw wrongNames(unnamed, signature, labels);
 }
 
 function wrongNames(

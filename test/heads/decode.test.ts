@@ -195,7 +195,7 @@ describe('decoding', () => {
       ]) {
         const data = new Float32Array(dims.reduce((a, b) => a * b));
         const attempt = () => decodeInto(outputOf(dims, data), layoutOf(name, 1), 0.25, new Candidates());
-        if (anyRowsOf(name) === dims.at(-1)) expect(attempt).not.toThrow();
+        if (dims.length === 2 && anyRowsOf(name) === dims[1]) expect(attempt).not.toThrow();
         else expect(attempt, `${name} ${dims}`).toThrow(expect.objectContaining({ code: 'ERR_YOLO_SHAPE_MISMATCH' }));
       }
       const missing = () => decodeInto(new Map(), layoutOf(name, 1), 0.25, new Candidates());

@@ -32,6 +32,7 @@ describe('the picture input', () => {
       width: undefined,
       height: undefined,
       batch: 'dynamic',
+      sideInputs: [],
     });
     expect(pictureInput([info('x', 'float32', ['a', 'b', 'c', 'd'])])).toMatchObject({ layout: 'nchw' });
     expect(pictureInput([info('x', 'float32', [1, 'h', 'w', 3])])).toMatchObject({ layout: 'nhwc' });

@@ -24,5 +24,20 @@ export type {
   Device,
   InputFormatOptions,
 } from './options.js';
-export type { Postprocessor, PostprocessorImage } from './postprocessor.js';
-export type { DetectionTimings, ImageInput, RawImage, RgbImage, Tensor, TensorInfo, TensorType } from './types.js';
+export {
+  type Outputs,
+  type Postprocessor,
+  type PostprocessorImage,
+  type PostprocessorOptions,
+  requireOutput,
+} from './postprocessor.js';
+export type {
+  DetectionTimings,
+  ImageInput,
+  RawImage,
+  RgbImage,
+  Tensor,
+  TensorArrays,
+  TensorInfo,
+  TensorType,
+} from './types.js';

@@ -20,8 +20,21 @@ export interface RgbImage {
   readonly height: number;
 }
 
+/** What holds the elements of a tensor, by their type: float16 as its raw bits, bool as 0 and 1. */
+export interface TensorArrays {
+  float32: Float32Array;
+  /** Raw bits; `float16ToFloat32Array` of `migraphx-yolo/core` gives their values. */
+  float16: Uint16Array;
+  float64: Float64Array;
+  uint8: Uint8Array;
+  int8: Int8Array;
+  int32: Int32Array;
+  int64: BigInt64Array;
+  bool: Uint8Array;
+}
+
 /** Element types of tensors that detectors have, named as ONNX Runtime names them. */
-export type TensorType = 'float32' | 'float16' | 'float64' | 'uint8' | 'int8' | 'int32' | 'int64' | 'bool';
+export type TensorType = keyof TensorArrays;
 
 /** What is known of a model's input or output before a run. A dimension that the file leaves open is its name, or -1 without one. */
 export interface TensorInfo {
@@ -30,16 +43,16 @@ export interface TensorInfo {
   readonly dims: readonly (number | string)[];
 }
 
-/**
- * A tensor in row-major order. `data` holds float32 as Float32Array, float16 as the raw bits in a Uint16Array,
- * int64 as BigInt64Array, the others as the typed array of their name; bool as Uint8Array.
- */
-export interface Tensor {
-  readonly name: string;
-  readonly type: TensorType;
-  readonly dims: readonly number[];
-  readonly data: Float32Array | Float64Array | Uint16Array | Uint8Array | Int8Array | Int32Array | BigInt64Array;
-}
+/** A tensor of one element type, or of one of several. Elements are in row-major order; `type` tells which array `data` is. */
+export type Tensor<Type extends TensorType = TensorType> = {
+  [Each in Type]: {
+    readonly name: string;
+    readonly type: Each;
+    readonly dims: readonly number[];
+    /** As long as the product of `dims`. */
+    readonly data: TensorArrays[Each];
+  };
+}[Type];
 
 /** Where the time of a detection went, in milliseconds. */
 export interface DetectionTimings {

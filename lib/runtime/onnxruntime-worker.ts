@@ -162,10 +162,10 @@ function fromOrt(name: string, { type, dims, data }: OrtTensor): Tensor {
   const view = data as unknown as Uint16Array;
   return {
     name,
-    type: type as TensorType,
+    type,
     dims,
-    data: isFloat16 ? new Uint16Array(view.buffer, view.byteOffset, view.length) : (data as Tensor['data']),
-  };
+    data: isFloat16 ? new Uint16Array(view.buffer, view.byteOffset, view.length) : data,
+  } as Tensor;
 }
 
 /** One picture's part of an output of a batch. A copy: a view would travel with the whole batch behind it. */
@@ -176,7 +176,7 @@ function partOf(tensor: Tensor, index: number, count: number): Tensor {
     ...tensor,
     dims: [1, ...tensor.dims.slice(1)],
     data: tensor.data.slice(index * length, (index + 1) * length),
-  };
+  } as Tensor;
 }
 
 async function run(ort: Ort, session: InferenceSession, { job, plan, count }: Picture): Promise<void> {

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
+import type { Detections } from 'migraphx-yolo';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { fastestDet, inputFormat } from '../../examples/fastestdet.mjs';
 import {
   COCO_LABELS,
-  type Detections,
   Detector,
   type DetectorOptions,
   type Postprocessor,

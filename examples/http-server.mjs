@@ -88,7 +88,15 @@ app.setErrorHandler((/** @type {import('fastify').FastifyError} */ error, _reque
   return reply.status(status).send({ code: error.code, message });
 });
 
-// Takes no more connections, answers what was accepted, then frees the model.
+// The end: no more connections are taken, what was accepted is answered, then the model is freed. A connection that was
+// kept open for more requests would hold the process until its client lets go, so answers from now on close theirs.
+let closing = false;
+app.addHook('preClose', async () => {
+  closing = true;
+});
+app.addHook('onSend', async (_request, reply) => {
+  if (closing) reply.header('connection', 'close');
+});
 app.addHook('onClose', () => detector.close());
 for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM'])) process.once(signal, () => void app.close());
 

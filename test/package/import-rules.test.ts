@@ -20,6 +20,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   types: [],
   errors: [],
   options: ['core', 'model', 'postprocessor', 'validation'],
+  postprocessor: ['core', 'detections', 'options', 'validation'],
   detector: [
     'core',
     'image',

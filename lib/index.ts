@@ -24,5 +24,15 @@ export type {
   Device,
   InputFormatOptions,
 } from './options.js';
+export { type FetchImageOptions, fetchImage } from './pictures.js';
 export type { Postprocessor, PostprocessorImage } from './postprocessor.js';
-export type { DetectionTimings, ImageInput, RawImage, RgbImage, Tensor, TensorInfo, TensorType } from './types.js';
+export type {
+  DetectionTimings,
+  ImageInput,
+  RawImage,
+  RgbImage,
+  Tensor,
+  TensorInfo,
+  TensorType,
+  UrlOptions,
+} from './types.js';

@@ -10,7 +10,22 @@ export interface RawImage {
   readonly channels: 1 | 2 | 3 | 4;
 }
 
-/** A picture: a path, a `file:` URL, the bytes of an encoded file (Buffer, Uint8Array, ArrayBuffer, Blob), or pixels. */
+/** How pictures are fetched that are given by their `http:` or `https:` URL. */
+export interface UrlOptions {
+  /**
+   * Whether addresses may be connected to that are not of the public internet: this machine, its network, a cloud's metadata.
+   * Redirects and changing DNS answers are held to it too. Defaults to false.
+   */
+  readonly allowPrivateAddresses?: boolean;
+  /** The most bytes of a picture's file; at least 1. Defaults to 50,000,000. */
+  readonly maxBytes?: number;
+  /** Milliseconds from the request to the last byte, redirects included; at least 1. Defaults to 30,000. */
+  readonly timeoutMs?: number;
+  /** The most redirects that are followed, to `http:` and `https:` URLs only. Defaults to 5. */
+  readonly maxRedirects?: number;
+}
+
+/** A picture: a path, a `file:`, `http:` or `https:` URL, the bytes of an encoded file (Buffer, Uint8Array, ArrayBuffer, Blob), or pixels. */
 export type ImageInput = string | URL | Uint8Array | ArrayBuffer | Blob | RawImage;
 
 /** What every picture becomes before a model sees it: upright, RGB, 8 bits, [height, width, 3]. */

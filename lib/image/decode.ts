@@ -2,9 +2,9 @@ import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import type { Sharp, SharpOptions } from 'sharp';
 import { YoloError } from '../errors.js';
-import type { ImageInput, RgbImage } from '../types.js';
+import type { ImageInput, RgbImage, UrlOptions } from '../types.js';
 import { type RefusedKind, refusedKind, SVG } from './file-kind.js';
-import { assertImageInput, describeInput, isRawImageShaped } from './input.js';
+import { assertImageInput, describeInput, isHttpUrl, isRawImageShaped } from './input.js';
 import { toRgb } from './pixels.js';
 
 export { assertImageInput, describeInput } from './input.js';
@@ -23,6 +23,10 @@ export interface DecodeOptions {
   limitInputPixels?: number;
   /** Whether the orientation that EXIF gives is applied. Defaults to true. */
   autoOrient?: boolean;
+  /** How `http:` and `https:` URLs are fetched; false refuses them. Defaults to the defaults of `UrlOptions`. */
+  urls?: UrlOptions | false;
+  /** Stops a fetch; rejects with its reason. */
+  signal?: AbortSignal;
 }
 
 /**
@@ -31,7 +35,8 @@ export interface DecodeOptions {
  * ignore a colour profile, CMYK is converted by its own, of an animation the first frame counts. Your data are read,
  * never changed; pixels of three channels are passed on without a copy. Of 16 bits the upper 8 count. A file that is cut short or
  * damaged is an error, as its gray rest would only hide that objects are missing; what decoders merely warn of is not.
- * @throws ERR_YOLO_INVALID_ARGUMENT for what is no picture, ERR_YOLO_IMAGE_DECODE for one that cannot be read.
+ * @throws ERR_YOLO_INVALID_ARGUMENT for what is no picture, ERR_YOLO_IMAGE_DECODE for one that cannot be read, ERR_YOLO_URL_REFUSED and
+ * ERR_YOLO_URL_FETCH for one that is not fetched.
  */
 export async function decodeImage(input: ImageInput, options: DecodeOptions = {}): Promise<RgbImage> {
   assertImageInput(input);
@@ -42,14 +47,34 @@ export async function decodeImage(input: ImageInput, options: DecodeOptions = {}
     return toRgb(new Uint8Array(data.buffer, data.byteOffset, data.length), width, height, channels);
   }
   const name = describeInput(input);
-  return decodeBytes(await bytesOf(input), name, limit, options.autoOrient ?? true);
+  return decodeBytes(await bytesOf(input, options), name, limit, options.autoOrient ?? true);
 }
 
-async function bytesOf(input: Exclude<ImageInput, { data: unknown }>): Promise<Uint8Array> {
-  if (typeof input === 'string' || input instanceof URL) return readPicture(input);
+async function bytesOf(
+  input: Exclude<ImageInput, { data: unknown }>,
+  { urls, signal }: DecodeOptions,
+): Promise<Uint8Array> {
+  if (typeof input === 'string' || input instanceof URL)
+    return isHttpUrl(input) ? fetchUrl(input, urls, signal) : readPicture(input);
   if (input instanceof Blob) return readBlob(input);
   // A copy: the decoder reads on another thread, and memory that is resized or transferred under it ends the process.
   return new Uint8Array(ArrayBuffer.isView(input) ? input : new Uint8Array(input));
+}
+
+async function fetchUrl(
+  input: string | URL,
+  urls: UrlOptions | false | undefined,
+  signal: AbortSignal | undefined,
+): Promise<Uint8Array> {
+  if (urls === false)
+    throw new YoloError(
+      'ERR_YOLO_URL_REFUSED',
+      `${describeInput(input)} is not fetched here; fetch it with fetchImage() and pass the bytes`,
+      { phase: 'download', detail: { url: describeInput(input) } },
+    );
+  // Programs that fetch nothing need no HTTP client.
+  const { fetchPicture } = await import('./url-fetch.js');
+  return fetchPicture(new URL(input), { ...urls, signal });
 }
 
 async function readBlob(blob: Blob): Promise<Uint8Array> {

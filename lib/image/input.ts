@@ -2,10 +2,15 @@ import { types } from 'node:util';
 import { YoloError } from '../errors.js';
 import type { ImageInput, RawImage } from '../types.js';
 
-/** A picture as messages name it: `street.jpg`, `Buffer of 1234 bytes`, `RawImage 640×480×3`. Never its contents. */
+/**
+ * A picture as messages name it: `street.jpg`, `Buffer of 1234 bytes`, `RawImage 640×480×3`. Never its contents, and nothing
+ * that gives access: of a URL neither user and password nor the query, which may be a signature.
+ */
 export function describeInput(input: unknown): string {
-  if (typeof input === 'string') return input.length > 200 ? `${input.slice(0, 197)}...` : input;
-  if (input instanceof URL) return describeInput(input.href);
+  if (typeof input === 'string' || input instanceof URL) {
+    const text = withoutSecrets(input);
+    return text.length > 200 ? `${text.slice(0, 197)}...` : text;
+  }
   if (input instanceof Blob) return `Blob of ${input.size} bytes`;
   // Not `instanceof`: test runners give each file a realm of its own, with other constructors.
   if (ArrayBuffer.isView(input) || types.isAnyArrayBuffer(input))
@@ -19,16 +24,16 @@ export function describeInput(input: unknown): string {
 
 /**
  * Checks what can be checked without reading anything.
- * @throws ERR_YOLO_INVALID_ARGUMENT for what is no picture: another type, a URL that is not `file:`, pixels of the wrong length.
+ * @throws ERR_YOLO_INVALID_ARGUMENT for what is no picture: another type, a URL that is not `file:`, `http:` or `https:`, pixels of the wrong length.
  */
 export function assertImageInput(input: unknown): asserts input is ImageInput {
   if (typeof input === 'string' || input instanceof URL) {
-    assertLocal(input);
+    assertPathOrUrl(input);
   } else if (isRawImageShaped(input)) {
     assertRawImage(input);
   } else if (!(types.isUint8Array(input) || types.isArrayBuffer(input) || input instanceof Blob)) {
     throw refuse(
-      `Expected a picture (a path, a file: URL, encoded bytes, or { data, width, height, channels }) but received ${describeInput(input)}`,
+      `Expected a picture (a path, a file: or http: URL, encoded bytes, or { data, width, height, channels }) but received ${describeInput(input)}`,
       input,
     );
   } else if (types.isArrayBuffer(input) && isDetached(input)) {
@@ -51,15 +56,37 @@ export function isRawImageShaped(input: unknown): input is RawImage {
   return typeof input === 'object' && input !== null && !ArrayBuffer.isView(input) && 'data' in input;
 }
 
-function assertLocal(input: string | URL): void {
+/** Whether it is a URL that is fetched. */
+export function isHttpUrl(input: unknown): boolean {
+  return input instanceof URL
+    ? input.protocol === 'http:' || input.protocol === 'https:'
+    : typeof input === 'string' && /^https?:\/\//i.test(input);
+}
+
+function withoutSecrets(input: string | URL): string {
+  const text = String(input);
+  if (!/^[a-z][a-z0-9+.-]+:\/\//i.test(text) || /^file:/i.test(text)) return text;
+  // Of what is no URL everything up to the last @ of the host's part, in which user and password would stand.
+  if (!URL.canParse(text)) return text.replace(/[?#].*/s, '').replace(/\/\/[^/]*@/, '//');
+  const url = new URL(text);
+  return `${url.protocol}//${url.host}${url.pathname}${url.search && '?...'}`;
+}
+
+function assertPathOrUrl(input: string | URL): void {
   const text = String(input);
   if (text === '') throw refuse('Expected the path of a picture but received an empty string', input);
+  if (isHttpUrl(input)) {
+    if (!URL.canParse(text))
+      throw refuse(`Expected the URL of a picture but received ${describeInput(input)}`, undefined);
+    return;
+  }
   // Two letters at least before the colon: C: is a Windows drive.
   const scheme = /^([a-z][a-z0-9+.-]+):/i.exec(text)?.[1]?.toLowerCase();
   if (scheme === undefined || scheme === 'file') return;
   if (input instanceof URL || /^(data|blob):|^[^/\\]+:\/\//i.test(text)) {
-    const shown = text.length > 80 ? `${text.slice(0, 77)}...` : text;
-    throw refuse(`Pictures are not fetched from ${scheme}: URLs; fetch ${shown} yourself and pass the bytes`, shown);
+    const described = describeInput(input);
+    const shown = described.length > 80 ? `${described.slice(0, 77)}...` : described;
+    throw refuse(`Pictures are not read from ${scheme}: URLs; fetch ${shown} yourself and pass the bytes`, shown);
   }
 }
 

@@ -1,5 +1,4 @@
 import { assertImageInput, describeInput, isHttpUrl } from './image/input.js';
-import { fetchPicture } from './image/url-fetch.js';
 import { checkFetchOptions } from './options.js';
 import type { UrlOptions } from './types.js';
 import { invalid } from './validation.js';
@@ -20,5 +19,6 @@ export async function fetchImage(url: string | URL, options: FetchImageOptions =
   checkFetchOptions(options);
   if (!isHttpUrl(url)) throw invalid(`Expected an http: or https: URL but received ${describeInput(url)}`, {});
   assertImageInput(url);
+  const { fetchPicture } = await import('./image/url-fetch.js');
   return fetchPicture(new URL(url), options);
 }

@@ -1,6 +1,6 @@
 import { Detections } from './detections.js';
 import { YoloError } from './errors.js';
-import { assertImageInput, decodeImage, describeInput } from './image/decode.js';
+import { asGiven, assertImageInput, decodeImage, describeInput } from './image/decode.js';
 import { loadModel, type ModelInfo } from './model-loader.js';
 import {
   checkDetectOptions,
@@ -174,7 +174,8 @@ export class Detector<T = Detections> {
   #source(image: ImageInput, signal: AbortSignal | undefined): PictureSource {
     const { limitInputPixels, autoOrient, urls } = this.#options;
     const options = { limitInputPixels, autoOrient, urls, signal };
-    return { name: describeInput(image), decode: () => decodeImage(image, options) };
+    const own = asGiven(image);
+    return { name: describeInput(image), decode: () => decodeImage(own, options) };
   }
 
   #planFor(call: DetectOptions): LanePlan {

@@ -24,13 +24,15 @@ export type {
   Device,
   InputFormatOptions,
 } from './options.js';
-export { type FetchImageOptions, fetchImage } from './pictures.js';
+export { type FetchImageOptions, fetchImage, type ToNdarrayOptions, toNdarray } from './pictures.js';
 export type { Postprocessor, PostprocessorImage } from './postprocessor.js';
 export type {
   DetectionTimings,
   ImageInput,
+  NdArrayImage,
   RawImage,
   RgbImage,
+  SharpInstance,
   Tensor,
   TensorInfo,
   TensorType,

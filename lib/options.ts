@@ -251,6 +251,11 @@ export function checkDetectOptions(options: unknown): void {
   objectWith(detectChecks)(options, 'options');
 }
 
+/** As `checkDetectorOptions`, for `toNdarray()`. */
+export function checkReadOptions(options: unknown): void {
+  objectWith({ limitInputPixels: atLeastOne, autoOrient: aBoolean, urls, signal: anAbortSignal })(options, 'options');
+}
+
 /** As `checkDetectorOptions`, for `fetchImage()`. */
 export function checkFetchOptions(options: unknown): void {
   objectWith({ ...urlChecks, signal: anAbortSignal })(options, 'options');

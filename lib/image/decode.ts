@@ -2,12 +2,18 @@ import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import type { Sharp, SharpOptions } from 'sharp';
 import { YoloError } from '../errors.js';
-import type { ImageInput, RgbImage, UrlOptions } from '../types.js';
+import type { ImageInput, NdArrayImage, RawImage, RgbImage, SharpInstance, UrlOptions } from '../types.js';
 import { type RefusedKind, refusedKind, SVG } from './file-kind.js';
-import { assertImageInput, describeInput, isHttpUrl, isRawImageShaped } from './input.js';
+import { assertImageInput, describeInput, isHttpUrl, isPixels, isSharpInstance } from './input.js';
+import { axesOf, isNdArrayShaped, packedElements } from './ndarray.js';
 import { toRgb } from './pixels.js';
 
 export { assertImageInput, describeInput } from './input.js';
+
+/** The input as it is at this moment, where later calls of its owner's would change what it stands for. */
+export function asGiven(input: ImageInput): ImageInput {
+  return isSharpInstance(input) ? input.clone() : input;
+}
 
 /** 100 megapixels. */
 export const DEFAULT_LIMIT_INPUT_PIXELS = 100_000_000;
@@ -41,17 +47,39 @@ export interface DecodeOptions {
 export async function decodeImage(input: ImageInput, options: DecodeOptions = {}): Promise<RgbImage> {
   assertImageInput(input);
   const limit = options.limitInputPixels ?? DEFAULT_LIMIT_INPUT_PIXELS;
-  if (isRawImageShaped(input)) {
-    const { data, width, height, channels } = input;
-    if (width * height > limit) throw tooLarge(describeInput(input), width, height, limit);
-    return toRgb(new Uint8Array(data.buffer, data.byteOffset, data.length), width, height, channels);
-  }
+  if (isPixels(input)) return pixelsOf(input, limit);
+  if (isSharpInstance(input)) return outputOf(input, limit);
   const name = describeInput(input);
   return decodeBytes(await bytesOf(input, options), name, limit, options.autoOrient ?? true);
 }
 
+async function pixelsOf(input: RawImage | NdArrayImage, limit: number): Promise<RgbImage> {
+  const { width, height, channels } = isNdArrayShaped(input) ? axesOf(input) : input;
+  if (width * height > limit) throw tooLarge(describeInput(input), width, height, limit);
+  if (isNdArrayShaped(input)) return toRgb(await packedElements(input), width, height, channels);
+  const { buffer, byteOffset, length } = input.data;
+  return toRgb(new Uint8Array(buffer, byteOffset, length), width, height, channels);
+}
+
+async function outputOf(instance: SharpInstance, limit: number): Promise<RgbImage> {
+  const name = describeInput(instance);
+  try {
+    const { data, info } = await instance
+      .clone()
+      .toColourspace('srgb')
+      .raw({ depth: 'uchar' })
+      .toBuffer({ resolveWithObject: true });
+    if (info.width * info.height > limit) throw tooLarge(name, info.width, info.height, limit);
+    return await toRgb(data, info.width, info.height, info.channels);
+  } catch (error) {
+    if (YoloError.is(error)) throw error;
+    const reason = (error as Error).message.split('\n', 1)[0];
+    throw undecodable(`The picture of ${name} cannot be made: ${reason}`, {}, error);
+  }
+}
+
 async function bytesOf(
-  input: Exclude<ImageInput, { data: unknown }>,
+  input: Exclude<ImageInput, RawImage | NdArrayImage | SharpInstance>,
   { urls, signal }: DecodeOptions,
 ): Promise<Uint8Array> {
   if (typeof input === 'string' || input instanceof URL)

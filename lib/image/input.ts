@@ -1,6 +1,7 @@
 import { types } from 'node:util';
 import { YoloError } from '../errors.js';
-import type { ImageInput, RawImage } from '../types.js';
+import type { ImageInput, NdArrayImage, RawImage, SharpInstance } from '../types.js';
+import { isNdArrayShaped, ndArrayProblem } from './ndarray.js';
 
 /**
  * A picture as messages name it: `street.jpg`, `Buffer of 1234 bytes`, `RawImage 640×480×3`. Never its contents, and nothing
@@ -15,6 +16,9 @@ export function describeInput(input: unknown): string {
   // Not `instanceof`: test runners give each file a realm of its own, with other constructors.
   if (ArrayBuffer.isView(input) || types.isAnyArrayBuffer(input))
     return `${input.constructor.name} of ${input.byteLength} bytes`;
+  if (isSharpInstance(input)) return 'a sharp instance';
+  if (isNdArrayShaped(input))
+    return `ndarray ${Array.isArray(input.shape) ? input.shape.slice(0, 8).join('×') : 'without a shape'}`;
   if (isRawImageShaped(input)) return `RawImage ${input.width}×${input.height}×${input.channels}`;
   if (Array.isArray(input)) return `an array of ${input.length}`;
   if (typeof input === 'object' && input !== null)
@@ -29,11 +33,15 @@ export function describeInput(input: unknown): string {
 export function assertImageInput(input: unknown): asserts input is ImageInput {
   if (typeof input === 'string' || input instanceof URL) {
     assertPathOrUrl(input);
+  } else if (isSharpInstance(input)) {
+    assertHasInput(input);
+  } else if (isNdArrayShaped(input)) {
+    assertNdArray(input);
   } else if (isRawImageShaped(input)) {
     assertRawImage(input);
   } else if (!(types.isUint8Array(input) || types.isArrayBuffer(input) || input instanceof Blob)) {
     throw refuse(
-      `Expected a picture (a path, a file: or http: URL, encoded bytes, or { data, width, height, channels }) but received ${describeInput(input)}`,
+      `Expected a picture (a path, a file: or http: URL, encoded bytes, { data, width, height, channels }, an ndarray or a sharp instance) but received ${describeInput(input)}`,
       input,
     );
   } else if (types.isArrayBuffer(input) && isDetached(input)) {
@@ -51,7 +59,19 @@ function isDetached(buffer: ArrayBuffer): boolean {
   }
 }
 
-/** Whether it means to be pixels in memory; whether it is right is another question. */
+/** Whether it is an instance of sharp, of whichever copy. */
+export function isSharpInstance(input: unknown): input is SharpInstance {
+  if (typeof input !== 'object' || input === null) return false;
+  const { clone, toColourspace, raw, toBuffer } = input as SharpInstance;
+  return [clone, toColourspace, raw, toBuffer].every((method) => typeof method === 'function');
+}
+
+/** Whether its pixels are memory of the caller's. */
+export function isPixels(input: unknown): input is RawImage | NdArrayImage {
+  return isNdArrayShaped(input) || (isRawImageShaped(input) && !isSharpInstance(input));
+}
+
+/** Whether it means to be pixels in rows; whether it is right is another question. */
 export function isRawImageShaped(input: unknown): input is RawImage {
   return typeof input === 'object' && input !== null && !ArrayBuffer.isView(input) && 'data' in input;
 }
@@ -88,6 +108,28 @@ function assertPathOrUrl(input: string | URL): void {
     const shown = described.length > 80 ? `${described.slice(0, 77)}...` : described;
     throw refuse(`Pictures are not read from ${scheme}: URLs; fetch ${shown} yourself and pass the bytes`, shown);
   }
+}
+
+/** One that waits for a stream may wait for ever, and nothing tells whether the stream has failed. */
+function assertHasInput(instance: SharpInstance): void {
+  const { options, writableFinished } = instance as {
+    options?: { input?: { buffer?: unknown } };
+    writableFinished?: boolean;
+  };
+  if (Array.isArray(options?.input?.buffer) && writableFinished !== true)
+    throw refuse(
+      'Expected a sharp instance that has its picture, but this one waits for a stream; read the stream first, and pass its bytes',
+      undefined,
+    );
+}
+
+function assertNdArray(array: NdArrayImage): void {
+  const problem = ndArrayProblem(array);
+  if (problem !== undefined)
+    throw refuse(
+      `Expected an ndarray of 8-bit levels and shape [height, width] or [height, width, channels], with 1 to 4 channels, but ${problem}`,
+      array.shape,
+    );
 }
 
 function assertRawImage({ data, width, height, channels }: RawImage): void {

@@ -172,8 +172,10 @@ export class Detector<T = Detections> {
   }
 
   #source(image: ImageInput, signal: AbortSignal | undefined): PictureSource {
-    const { limitInputPixels, autoOrient, urls } = this.#options;
-    const options = { limitInputPixels, autoOrient, urls, signal };
+    const { limitInputPixels, autoOrient, urls, shrinkOnLoad } = this.#options;
+    const { inputWidth, inputHeight, format } = this.#plan;
+    const shrinkFor = shrinkOnLoad ? { inputWidth, inputHeight, letterbox: format.letterbox } : undefined;
+    const options = { limitInputPixels, autoOrient, urls, shrinkFor, signal };
     const own = asGiven(image);
     return { name: describeInput(image), decode: () => decodeImage(own, options) };
   }

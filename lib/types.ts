@@ -62,6 +62,8 @@ export interface RgbImage {
   readonly data: Uint8Array;
   readonly width: number;
   readonly height: number;
+  /** The upright picture's own size in pixels, where it was decoded at a smaller one. Defaults to `width` and `height`. */
+  readonly original?: { readonly width: number; readonly height: number };
 }
 
 /** Element types of tensors that detectors have, named as ONNX Runtime names them. */

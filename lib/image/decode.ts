@@ -7,6 +7,7 @@ import { type RefusedKind, refusedKind, SVG } from './file-kind.js';
 import { assertImageInput, describeInput, isHttpUrl, isPixels, isSharpInstance } from './input.js';
 import { axesOf, isNdArrayShaped, packedElements } from './ndarray.js';
 import { toRgb } from './pixels.js';
+import { type ShrinkTarget, shrunkSize } from './shrink.js';
 
 export { assertImageInput, describeInput } from './input.js';
 
@@ -31,12 +32,15 @@ export interface DecodeOptions {
   autoOrient?: boolean;
   /** How `http:` and `https:` URLs are fetched; false refuses them. Defaults to the defaults of `UrlOptions`. */
   urls?: UrlOptions | false;
+  /** Where the picture goes: a JPEG much larger than that is decoded at the size that it has there. Defaults to full size. */
+  shrinkFor?: ShrinkTarget;
   /** Stops a fetch; rejects with its reason. */
   signal?: AbortSignal;
 }
 
 /**
- * A picture as the model's part of this library takes it: upright (EXIF orientation applied), RGB, 8 bits, at full size.
+ * A picture as the model's part of this library takes it: upright (EXIF orientation applied), RGB, 8 bits, at full size
+ * unless `shrinkFor` says otherwise.
  * One rule for every kind of input: gray becomes RGB, alpha is composited over level 114, 16 bits become 8, RGB and gray
  * ignore a colour profile, CMYK is converted by its own, of an animation the first frame counts. Your data are read,
  * never changed; pixels of three channels are passed on without a copy. Of 16 bits the upper 8 count. A file that is cut short or
@@ -50,7 +54,7 @@ export async function decodeImage(input: ImageInput, options: DecodeOptions = {}
   if (isPixels(input)) return pixelsOf(input, limit);
   if (isSharpInstance(input)) return outputOf(input, limit);
   const name = describeInput(input);
-  return decodeBytes(await bytesOf(input, options), name, limit, options.autoOrient ?? true);
+  return decodeBytes(await bytesOf(input, options), name, limit, options);
 }
 
 async function pixelsOf(input: RawImage | NdArrayImage, limit: number): Promise<RgbImage> {
@@ -127,14 +131,20 @@ async function readPicture(input: string | URL): Promise<Uint8Array> {
   }
 }
 
-async function decodeBytes(bytes: Uint8Array, name: string, limit: number, autoOrient: boolean): Promise<RgbImage> {
+async function decodeBytes(
+  bytes: Uint8Array,
+  name: string,
+  limit: number,
+  { autoOrient = true, shrinkFor }: DecodeOptions,
+): Promise<RgbImage> {
   if (bytes.length === 0) throw undecodable(`${name} is empty (0 bytes)`, { bytes: 0 });
   const refused = refusedKind(bytes);
   if (refused !== undefined) throw notRead(name, refused);
   const sharp = await loadSharp();
   const options: SharpOptions = { ignoreIcc: true, limitInputPixels: false, failOn: 'error' };
   try {
-    const { format, width, height, space, depth, pageHeight = height } = await sharp(bytes, options).metadata();
+    const metadata = await sharp(bytes, options).metadata();
+    const { format, width, height, space, depth, pageHeight = height } = metadata;
     // Should its beginning ever not show what it is: reading metadata draws nothing yet.
     if (format === 'svg') throw notRead(name, SVG);
     if (depth !== 'uchar' && depth !== 'ushort')
@@ -143,11 +153,16 @@ async function decodeBytes(bytes: Uint8Array, name: string, limit: number, autoO
         { format, depth },
       );
     if (width * pageHeight > limit) throw tooLarge(name, width, pageHeight, limit);
-    const { data, info } = await sharp(bytes, { ...options, autoOrient, ignoreIcc: space !== 'cmyk' })
+    const picture = sharp(bytes, { ...options, autoOrient, ignoreIcc: space !== 'cmyk' });
+    const original = autoOrient ? metadata.autoOrient : { width, height };
+    const shrunk = format === 'jpeg' && shrinkFor !== undefined ? shrunkSize(original, shrinkFor) : undefined;
+    if (shrunk !== undefined) picture.resize({ ...shrunk, fit: 'fill', kernel: 'linear' });
+    const { data, info } = await picture
       .toColourspace('srgb')
       .raw({ depth: 'uchar' })
       .toBuffer({ resolveWithObject: true });
-    return await toRgb(data, info.width, info.height, info.channels);
+    const image = await toRgb(data, info.width, info.height, info.channels);
+    return shrunk === undefined ? image : { ...image, original };
   } catch (error) {
     if (YoloError.is(error)) throw error;
     throw explain(error as Error, bytes, name);

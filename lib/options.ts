@@ -100,7 +100,7 @@ export interface DetectorOptions extends DetectionOptions {
   autoOrient?: boolean;
   /**
    * Whether JPEGs at least three times as large as the model sees them are decoded at a half, a quarter or an eighth of their size,
-   * which is faster but gives the model slightly other pixels. Boxes stay in the picture's own pixels. Defaults to false.
+   * which is faster but gives the model slightly other pixels (docs/images.md). Boxes stay in the picture's own pixels. Defaults to false.
    */
   shrinkOnLoad?: boolean;
   /** How pictures given by an `http:` or `https:` URL are fetched; false refuses them with ERR_YOLO_URL_REFUSED. */

@@ -6,7 +6,7 @@ import { Detector } from '../../dist/index.js';
 import { absent, sharedFile } from './inputs.mjs';
 import { judged, median } from './measure.mjs';
 
-const ROUNDS = 15;
+const ROUNDS = 41;
 const photo = resolve(fileURLToPath(import.meta.url), '../../../assets/aeroplane.jpg');
 
 export async function run() {

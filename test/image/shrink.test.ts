@@ -17,6 +17,19 @@ function difference(a: RgbImage, b: RgbImage): number {
   return sum / a.data.length;
 }
 
+function centreOfDark({ data, width, height }: RgbImage): [x: number, y: number] {
+  let [sumX, sumY, sum] = [0, 0, 0];
+  for (let y = 0; y < height; y++) {
+    for (let x = 0; x < width; x++) {
+      const dark = 255 - data[3 * (y * width + x)]!;
+      sumX += dark * (x + 0.5);
+      sumY += dark * (y + 0.5);
+      sum += dark;
+    }
+  }
+  return [sumX / sum, sumY / sum];
+}
+
 describe('the size that a JPEG is decoded at', () => {
   it('is the one that the model sees, from three times its size on', () => {
     expect(shrunkSize({ width: 480, height: 100 }, shrinkFor)).toEqual({ width: 160, height: 33 });
@@ -57,6 +70,24 @@ describe('a JPEG that is decoded at a smaller size', () => {
           .toBuffer({ resolveWithObject: true });
         expect(difference(shrunk, { data, width: info.width, height: info.height }), name).toBeLessThan(3);
       }
+    }
+  });
+
+  // The decoder leaves out what remains of the sides when they are divided by 2, 4 or 8: at most 7 of at least 9 pixels.
+  it.each([
+    [2563, 1939],
+    [4007, 3031],
+    [6007, 4543],
+  ])('has everything where it was in %s×%s, to less than a pixel of the input', async (width, height) => {
+    const input = { ...shrinkFor, inputWidth: 640, inputHeight: 640 };
+    for (const place of [0.1, 0.5, 0.9]) {
+      const disc = `<circle cx="${place * width}" cy="${place * height}" r="${0.05 * width}"/>`;
+      const svg = `<svg width="${width}" height="${height}"><rect width="100%" height="100%" fill="#fff"/>${disc}</svg>`;
+      const image = await decodeImage(await sharp(Buffer.from(svg)).jpeg().toBuffer(), { shrinkFor: input });
+      expect(image.width).toBe(640);
+      const [x, y] = centreOfDark(image);
+      expect(Math.abs(x - place * image.width)).toBeLessThan(0.8);
+      expect(Math.abs(y - place * image.height)).toBeLessThan(0.8);
     }
   });
 

@@ -1,5 +1,6 @@
 import { types } from 'node:util';
 import { COCO_CATEGORY_IDS } from './coco-categories.js';
+import { describeInput, isHttpUrl } from './image/input.js';
 import { COCO_LABELS } from './labels.js';
 import type { DetectionTimings, ImageInput } from './types.js';
 import { arrayOf, aString, type Check, integerFrom, invalid, objectWith, show } from './validation.js';
@@ -30,7 +31,7 @@ export interface DetectionsContext {
   /** Size of the upright picture, in pixels. */
   readonly image: { readonly width: number; readonly height: number };
   readonly timings?: DetectionTimings;
-  /** The file that `annotate()` draws on. */
+  /** The file that `annotate()` draws on; an `http:` URL is not fetched for it. */
   readonly source?: string | URL;
   /** Whether boxes are in the picture as EXIF orientation turns it. Defaults to true. */
   readonly autoOrient?: boolean;
@@ -165,7 +166,10 @@ export class Detections implements Iterable<Detection>, DetectionColumns {
     for (const part of parts) {
       const { image, labels } = part;
       if (part.source !== undefined && String(part.source) !== String(source))
-        throw invalid(`Detections of different pictures cannot be merged: ${source} and ${part.source}`, {});
+        throw invalid(
+          `Detections of different pictures cannot be merged: ${describeInput(source)} and ${describeInput(part.source)}`,
+          {},
+        );
       if (image.width !== first.image.width || image.height !== first.image.height)
         throw invalid(
           `Detections of different pictures cannot be merged: ${first.image.width}×${first.image.height} and ${image.width}×${image.height}`,
@@ -252,8 +256,8 @@ export class Detections implements Iterable<Detection>, DetectionColumns {
 
   /**
    * Draws boxes and labels on the picture: into a file of the format that its extension names (png, jpg, webp, avif, tiff), or,
-   * without a path, into the bytes of a PNG. The picture is read again from where it came; of pictures that came as bytes or pixels
-   * nothing is kept, so they are given once more as `image`.
+   * without a path, into the bytes of a PNG. The picture is read again from where it came; of pictures that came as bytes, as pixels
+   * or from the network nothing is kept, so they are given once more as `image`.
    * @throws YoloError (as a rejection): ERR_YOLO_INVALID_ARGUMENT for another extension, a picture that is missing or of
    * another size; ERR_YOLO_IMAGE_DECODE; ERR_YOLO_FILE_WRITE.
    */
@@ -333,6 +337,11 @@ export class Detections implements Iterable<Detection>, DetectionColumns {
   /** The picture that is read again; `call` shows how it is given. */
   #picture(given: ImageInput | undefined, call: string): ImageInput {
     const picture = given ?? this.source;
+    if (given === undefined && isHttpUrl(picture))
+      throw invalid(
+        `${describeInput(picture)} is not fetched a second time, as it may be another picture by now: get its bytes with fetchImage(), detect on them, and give them again, ${call}`,
+        {},
+      );
     if (picture === undefined)
       throw invalid(
         `These detections did not come from a file, and pixels are not kept: give the picture again, ${call}`,

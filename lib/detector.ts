@@ -1,6 +1,6 @@
 import { Detections, type DetectionsContext } from './detections.js';
 import { YoloError } from './errors.js';
-import { assertImageInput, decodeImage, describeInput } from './image/decode.js';
+import { asGiven, assertImageInput, decodeImage, describeInput } from './image/decode.js';
 import { loadModel, type ModelInfo } from './model-loader.js';
 import {
   checkDetectOptions,
@@ -91,14 +91,14 @@ export class Detector<T = Detections> {
   /**
    * Finds the objects of one picture.
    * @returns Boxes in the picture's own upright pixels, best first.
-   * @throws YoloError (as a rejection): ERR_YOLO_INVALID_ARGUMENT, ERR_YOLO_IMAGE_DECODE, ERR_YOLO_QUEUE_FULL,
-   * ERR_YOLO_LANE_FAILED, ERR_YOLO_POSTPROCESSOR, ERR_YOLO_CLOSED; or `signal.reason`. The detector stays usable.
+   * @throws YoloError (as a rejection): ERR_YOLO_INVALID_ARGUMENT, ERR_YOLO_IMAGE_DECODE, ERR_YOLO_URL_REFUSED,
+   * ERR_YOLO_URL_FETCH, ERR_YOLO_QUEUE_FULL, ERR_YOLO_LANE_FAILED, ERR_YOLO_POSTPROCESSOR, ERR_YOLO_CLOSED; or `signal.reason`. The detector stays usable.
    */
   async detect(image: ImageInput, options: DetectOptions = {}): Promise<T> {
     checkDetectOptions(options);
     assertImageInput(image);
     const plan = this.#planFor(options);
-    const [result] = await this.#backend.infer([this.#source(image)], plan, options.signal);
+    const [result] = await this.#backend.infer([this.#source(image, options.signal)], plan, options.signal);
     return this.#finish(image, result!, plan, options.signal);
   }
 
@@ -162,7 +162,7 @@ export class Detector<T = Detections> {
     signal: AbortSignal,
   ): Promise<T[]> {
     const sources = chunk.map((image, index) => {
-      const source = this.#source(image);
+      const source = this.#source(image, signal);
       return { name: source.name, decode: () => inPicture(first + index, total, () => source.decode()) };
     });
     const results = await this.#backend.infer(sources, plan, signal);
@@ -173,9 +173,13 @@ export class Detector<T = Detections> {
     );
   }
 
-  #source(image: ImageInput): PictureSource {
-    const { limitInputPixels, autoOrient } = this.#options;
-    return { name: describeInput(image), decode: () => decodeImage(image, { limitInputPixels, autoOrient }) };
+  #source(image: ImageInput, signal: AbortSignal | undefined): PictureSource {
+    const { limitInputPixels, autoOrient, urls, shrinkOnLoad } = this.#options;
+    const { inputWidth, inputHeight, format } = this.#plan;
+    const shrinkFor = shrinkOnLoad ? { inputWidth, inputHeight, letterbox: format.letterbox } : undefined;
+    const options = { limitInputPixels, autoOrient, urls, shrinkFor, signal };
+    const own = asGiven(image);
+    return { name: describeInput(image), decode: () => decodeImage(own, options) };
   }
 
   #planFor(call: DetectOptions): LanePlan {

@@ -24,6 +24,7 @@ export type {
   Device,
   InputFormatOptions,
 } from './options.js';
+export { type FetchImageOptions, fetchImage, type ToNdarrayOptions, toNdarray } from './pictures.js';
 export {
   type Outputs,
   type Postprocessor,
@@ -34,10 +35,13 @@ export {
 export type {
   DetectionTimings,
   ImageInput,
+  NdArrayImage,
   RawImage,
   RgbImage,
+  SharpInstance,
   Tensor,
   TensorArrays,
   TensorInfo,
   TensorType,
+  UrlOptions,
 } from './types.js';

@@ -10,14 +10,60 @@ export interface RawImage {
   readonly channels: 1 | 2 | 3 | 4;
 }
 
-/** A picture: a path, a `file:` URL, the bytes of an encoded file (Buffer, Uint8Array, ArrayBuffer, Blob), or pixels. */
-export type ImageInput = string | URL | Uint8Array | ArrayBuffer | Blob | RawImage;
+/**
+ * An array as `npm i ndarray` makes them: 8-bit levels of shape [height, width] (gray) or [height, width, channels], with 1 to 4
+ * channels as in `RawImage`. Any strides: of columns first use `array.transpose(1, 0, 2)`, of channels first
+ * `array.transpose(1, 2, 0)`, of blue first `array.step(1, 1, -1)`.
+ */
+export interface NdArrayImage {
+  /** Read when the picture's turn comes: leave it unchanged until the promise settles. */
+  readonly data: Uint8Array | Uint8ClampedArray;
+  readonly shape: readonly number[];
+  /** Elements of `data` from one place of an axis to the next; may be negative. */
+  readonly stride: readonly number[];
+  /** Element of `data` at [0, 0, 0]. */
+  readonly offset: number;
+}
+
+/**
+ * An instance of sharp, of any copy of it: the picture is what the operations called on it so far make of its input, in the
+ * orientation that they give. It is cloned at the call, and stays yours to use.
+ */
+export interface SharpInstance {
+  clone(): SharpInstance;
+  toColourspace(space: string): SharpInstance;
+  raw(options: { depth: 'uchar' }): SharpInstance;
+  toBuffer(options: { resolveWithObject: true }): Promise<{
+    data: Uint8Array;
+    info: { width: number; height: number; channels: number };
+  }>;
+}
+
+/** How pictures are fetched that are given by their `http:` or `https:` URL. */
+export interface UrlOptions {
+  /**
+   * Whether addresses may be connected to that are not of the public internet: this machine, its network, a cloud's metadata.
+   * Redirects and changing DNS answers are held to it too. Defaults to false.
+   */
+  readonly allowPrivateAddresses?: boolean;
+  /** The most bytes of a picture's file; at least 1. Defaults to 50,000,000. */
+  readonly maxBytes?: number;
+  /** Milliseconds from the request to the last byte, redirects included; at least 1. Defaults to 30,000. */
+  readonly timeoutMs?: number;
+  /** The most redirects that are followed, to `http:` and `https:` URLs only. Defaults to 5. */
+  readonly maxRedirects?: number;
+}
+
+/** A picture: a path, a `file:`, `http:` or `https:` URL, the bytes of an encoded file (Buffer, Uint8Array, ArrayBuffer, Blob), pixels, an ndarray, or a sharp instance. */
+export type ImageInput = string | URL | Uint8Array | ArrayBuffer | Blob | RawImage | NdArrayImage | SharpInstance;
 
 /** What every picture becomes before a model sees it: upright, RGB, 8 bits, [height, width, 3]. */
 export interface RgbImage {
   readonly data: Uint8Array;
   readonly width: number;
   readonly height: number;
+  /** The upright picture's own size in pixels, where it was decoded at a smaller one. Defaults to `width` and `height`. */
+  readonly original?: { readonly width: number; readonly height: number };
 }
 
 /** What holds the elements of a tensor, by their type: float16 as its raw bits, bool as 0 and 1. */

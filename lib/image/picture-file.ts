@@ -45,13 +45,13 @@ export function formatOf(path: string): PictureFormat {
 }
 
 /**
- * Decodes the picture that detections came from once more. Pixels of three channels are the caller's own, not a copy.
+ * Decodes the picture that detections came from once more. Nothing is fetched a second time: it may be another picture by now. Pixels of three channels are the caller's own, not a copy.
  * @throws ERR_YOLO_INVALID_ARGUMENT for a picture of another size; ERR_YOLO_IMAGE_DECODE.
  */
 export async function readAgain(picture: ImageInput, { image, autoOrient }: Origin): Promise<RgbImage> {
   // Detection has let its size pass, whatever the limit was.
   const limitInputPixels = Math.max(DEFAULT_LIMIT_INPUT_PIXELS, image.width * image.height);
-  const decoded = await decodeImage(picture, { limitInputPixels, autoOrient });
+  const decoded = await decodeImage(picture, { limitInputPixels, autoOrient, urls: false });
   const { width, height } = decoded;
   if (width !== image.width || height !== image.height)
     throw new YoloError(

@@ -115,11 +115,13 @@ function describe(values: readonly InferenceSession.ValueMetadata[]): TensorInfo
   });
 }
 
-function pack({ pixels, letterbox, plan, slot, count }: Picture): number {
+function pack({ pixels, width, height, letterbox, plan, slot, count }: Picture): number {
   const started = performance.now();
-  const { imageWidth: width, imageHeight: height, inputWidth, inputHeight } = letterbox;
+  const { inputWidth, inputHeight } = letterbox;
   const image = { data: new Uint8Array(pixels, 0, width * height * 3), width, height };
-  packer.pack(image, letterbox, plan.format, inputView(plan, count), slot * 3 * inputWidth * inputHeight);
+  // Where a picture lies in the input does not depend on the size at which it was decoded.
+  const placement = { ...letterbox, imageWidth: width, imageHeight: height };
+  packer.pack(image, placement, plan.format, inputView(plan, count), slot * 3 * inputWidth * inputHeight);
   letterboxes[slot] = letterbox;
   return performance.now() - started;
 }

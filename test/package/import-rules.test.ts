@@ -34,6 +34,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'proof-photo',
     'model-loader',
   ],
+  pictures: ['image', 'options', 'validation'],
   cli: ['index', 'model'],
 };
 const PARTS = [...new Set([...Object.keys(MAY_IMPORT), ...Object.values(MAY_IMPORT).flat()])];

@@ -3,6 +3,7 @@ import type { InputFormat } from './core/input-format.js';
 import type { LetterboxOptions } from './core/letterbox.js';
 import type { DownloadProgress } from './model/source.js';
 import type { Postprocessor } from './postprocessor.js';
+import { show } from './show.js';
 import {
   aBoolean,
   aFunction,
@@ -17,7 +18,6 @@ import {
   objectWith,
   oneOf,
   recordOf,
-  show,
 } from './validation.js';
 
 /** Where a model runs. `'auto'` takes a usable GPU, else the CPU, and says why; any other choice never falls back. */

@@ -1,5 +1,6 @@
 import { types } from 'node:util';
 import { YoloError } from '../errors.js';
+import { show } from '../show.js';
 import type { ImageInput, RawImage } from '../types.js';
 
 /** A picture as messages name it: `street.jpg`, `Buffer of 1234 bytes`, `RawImage 640×480×3`. Never its contents. */
@@ -10,11 +11,12 @@ export function describeInput(input: unknown): string {
   // Not `instanceof`: test runners give each file a realm of its own, with other constructors.
   if (ArrayBuffer.isView(input) || types.isAnyArrayBuffer(input))
     return `${input.constructor.name} of ${input.byteLength} bytes`;
-  if (isRawImageShaped(input)) return `RawImage ${input.width}×${input.height}×${input.channels}`;
+  if (isRawImageShaped(input) && [input.width, input.height, input.channels].every((size) => typeof size === 'number'))
+    return `RawImage ${input.width}×${input.height}×${input.channels}`;
   if (Array.isArray(input)) return `an array of ${input.length}`;
   if (typeof input === 'object' && input !== null)
-    return `an object with the keys ${Object.keys(input).slice(0, 10).join(', ') || '(none)'}`;
-  return `${String(input)} (${typeof input})`;
+    return `an object with the keys ${Object.keys(input).slice(0, 10).join(', ').slice(0, 200) || '(none)'}`;
+  return show(input);
 }
 
 /**
@@ -67,13 +69,13 @@ function assertRawImage({ data, width, height, channels }: RawImage): void {
   for (const [name, side] of [['width', width] as const, ['height', height] as const]) {
     if (!Number.isSafeInteger(side) || side < 1)
       throw refuse(
-        `Expected ${name} of the pixels to be a whole number of at least 1 but received ${String(side)}`,
+        `Expected ${name} of the pixels to be a whole number of at least 1 but received ${show(side)}`,
         side,
       );
   }
   if (![1, 2, 3, 4].includes(channels))
     throw refuse(
-      `Expected channels of the pixels to be 1 (gray), 2 (gray, alpha), 3 (RGB) or 4 (RGBA) but received ${String(channels)}`,
+      `Expected channels of the pixels to be 1 (gray), 2 (gray, alpha), 3 (RGB) or 4 (RGBA) but received ${show(channels)}`,
       channels,
     );
   if (!(types.isUint8Array(data) || types.isUint8ClampedArray(data)))

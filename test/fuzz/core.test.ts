@@ -14,7 +14,7 @@ import {
   xywhToCxcywh,
   xyxyToXywh,
 } from '../../lib/core/index.js';
-import type { RawImage } from '../../lib/types.js';
+import type { RawImage, RgbImage } from '../../lib/types.js';
 import { anyValue, FUZZ_TIMEOUT_MS, fuzz, options, resultOrYoloError } from './fuzz.js';
 
 /** Mostly a good value, now and then any other. */
@@ -117,7 +117,7 @@ describe('the parts alone, given anything', { timeout: FUZZ_TIMEOUT_MS }, () => 
         await resultOrYoloError(() => {
           const { width: w, height: h } = (one ?? {}) as RawImage;
           const letterbox = createLetterbox(w, h, width as number, height as number);
-          new TensorPacker().pack(one as RawImage, letterbox, how as never, into as Float32Array, 0);
+          new TensorPacker().pack(one as RgbImage, letterbox, how as never, into as Float32Array, 0);
         });
       },
     );

@@ -252,8 +252,9 @@ export class Detections implements Iterable<Detection>, DetectionColumns {
         {},
       );
     return Array.from(this, ({ xyxy: [x1, y1, x2, y2], classId, confidence }) => ({
-      image_id: imageId,
-      category_id: categoryIds[classId]!,
+      // JSON knows no -0.
+      image_id: imageId + 0,
+      category_id: categoryIds[classId]! + 0,
       bbox: [rounded(x1, 2), rounded(y1, 2), rounded(x2 - x1, 2), rounded(y2 - y1, 2)],
       score: rounded(confidence, 5),
     }));

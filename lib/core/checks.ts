@@ -8,6 +8,11 @@ export function requireWhole(name: string, value: number, least: number, most = 
   throw refusal(name, `to be a whole number ${range}`, value);
 }
 
+/** @throws YoloError ERR_YOLO_INVALID_ARGUMENT unless `value` is a number, and a finite one */
+export function requireNumber(name: string, value: unknown): void {
+  if (!Number.isFinite(value)) throw refusal(name, 'to be a finite number', value);
+}
+
 /** @throws YoloError ERR_YOLO_INVALID_ARGUMENT unless `value` is one of the words */
 export function requireOneOf(name: string, value: unknown, words: readonly string[]): void {
   if (typeof value === 'string' && words.includes(value)) return;

@@ -1,7 +1,7 @@
 import { YoloError } from '../errors.js';
 import { show } from '../show.js';
 import type { RgbImage } from '../types.js';
-import { requireArray, requireObject, requireOneOf, requireWhole } from './checks.js';
+import { requireArray, requireNumber, requireObject, requireOneOf, requireWhole } from './checks.js';
 import { float32ToFloat16Bits } from './half.js';
 import type { InputFormat } from './input-format.js';
 import type { Letterbox } from './letterbox.js';
@@ -247,6 +247,12 @@ function requireFit(image: RgbImage, letterbox: Letterbox, format: InputFormat, 
   requireOneOf('format.layout', format.layout, ['nchw', 'nhwc']);
   requireOneOf('format.type', format.type, Object.keys(ARRAY_TYPES));
   requireOneOf('format.channelOrder', format.channelOrder, ['rgb', 'bgr']);
+  requireNumber('format.divisor', format.divisor);
+  for (const [name, channels] of Object.entries({ mean: format.mean, std: format.std })) {
+    if (channels === undefined) continue;
+    requireObject(`format.${name}`, channels);
+    for (const channel of [0, 1, 2] as const) requireNumber(`format.${name}[${channel}]`, channels[channel]);
+  }
   requireWhole('offset', offset, 0);
   const { imageWidth, imageHeight, inputWidth, inputHeight } = letterbox;
   if (image.width !== imageWidth || image.height !== imageHeight)

@@ -239,6 +239,7 @@ describe('packing', () => {
     ],
     ['an array of another type', {}, { type: 'float16' }, {}, /target to be a Uint16Array .*Float32Array/],
     ['a layout that does not exist', {}, { layout: 'hwc' }, {}, /'nchw' or 'nhwc' but received "hwc"/],
+    ['a deviation that is no number', {}, { mean: [0, 0, 0], std: [1, 1, NaN] }, {}, /std\[2\] .* NaN/],
     ['a target that is too short', {}, {}, { offset: 1 }, /target .* 49 values .* 48/],
     ['a place between values', {}, {}, { offset: 0.5 }, /offset .* 0\.5/],
     ['a place before the target', {}, {}, { offset: -1 }, /offset .* -1/],

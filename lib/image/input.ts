@@ -84,11 +84,15 @@ function assertRawImage({ data, width, height, channels }: RawImage): void {
       undefined,
     );
   const length = width * height * channels;
-  if (data.length !== length)
+  if (data.length !== length) {
+    const fitting = [1, 2, 3, 4].find((count) => data.length === width * height * count);
+    const remedy =
+      fitting === undefined ? 'rows must follow each other without gaps' : `for these set channels: ${fitting}`;
     throw refuse(
-      `Expected ${length} bytes of pixels for ${width}×${height}×${channels} but received ${data.length}; rows must follow each other without gaps`,
+      `Expected ${length} bytes of pixels for ${width}×${height}×${channels} but received ${data.length}; ${remedy}`,
       data.length,
     );
+  }
 }
 
 function refuse(message: string, value: unknown): YoloError {

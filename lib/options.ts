@@ -152,7 +152,8 @@ const three: Check = (value, name) => {
     throw invalid(`Expected ${name} to have 3 numbers but received ${show(value)}`, { option: name });
 };
 
-const positive: Check = (value, name) => numberIn(Number.MIN_VALUE, Number.MAX_VALUE)(value, name);
+// The model's input is computed in float32: divided by less, levels would no longer be numbers.
+const positive = numberIn(1e-6, 1e6);
 
 const deviations: Check = (value, name) => {
   three(value, name);

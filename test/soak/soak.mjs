@@ -9,7 +9,8 @@ const SAMPLES = 12;
 const AT_ONCE = 8;
 
 const [model, photo, calls, cycles] = process.argv.slice(2);
-const options = { model, device: 'cpu', lanes: 2, threads: 1, confidenceThreshold: 0 };
+const workerFile = new URL('collecting-worker.mjs', import.meta.url);
+const options = { model, device: 'cpu', lanes: 2, threads: 1, confidenceThreshold: 0, workerFile };
 const jpeg = readFileSync(photo);
 const pixels = { data: new Uint8Array(96 * 64 * 3).fill(90), width: 96, height: 64, channels: 3 };
 

@@ -2,8 +2,9 @@ import { types } from 'node:util';
 import { COCO_CATEGORY_IDS } from './coco-categories.js';
 import { describeInput, isHttpUrl } from './image/input.js';
 import { COCO_LABELS } from './labels.js';
+import { show } from './show.js';
 import type { DetectionTimings, ImageInput } from './types.js';
-import { arrayOf, aString, type Check, integerFrom, invalid, objectWith, show } from './validation.js';
+import { aBoolean, arrayOf, aString, type Check, integerFrom, invalid, objectWith } from './validation.js';
 
 /** One object in a picture. */
 export interface Detection {
@@ -70,9 +71,10 @@ export interface CropOptions {
   padding?: number;
 }
 
+const anId = integerFrom(0, Number.MAX_SAFE_INTEGER);
 const checkCocoOptions = objectWith({
-  imageId: integerFrom(0),
-  categoryIds: arrayOf(integerFrom(0)),
+  imageId: anId,
+  categoryIds: arrayOf(anId),
 } satisfies Record<keyof CocoOptions, Check>);
 
 // Whether it is a picture is seen when it is decoded.
@@ -82,6 +84,11 @@ const checkCropOptions = objectWith({ image: anything, padding: integerFrom(0) }
   keyof CropOptions,
   Check
 >);
+
+function checkOrigin({ source, autoOrient }: DetectionsContext): void {
+  if (source !== undefined && !(source instanceof URL)) aString(source, 'source');
+  if (autoOrient !== undefined) aBoolean(autoOrient, 'autoOrient');
+}
 
 /**
  * The objects of one picture, best first as `detect()` gives them. Kept in columns; iterating gives one object a row.
@@ -134,8 +141,10 @@ export class Detections implements Iterable<Detection>, DetectionColumns {
         `Expected 4 coordinates, 1 confidence and 1 class for each detection but received ${xyxy.length}, ${count} and ${classId.length}`,
         { xyxy: xyxy.length, confidence: count, classId: classId.length },
       );
-    if (!(image?.width > 0 && image.height > 0))
-      throw invalid(`Expected the picture's width and height but received ${image?.width} and ${image?.height}`, {});
+    const checkSide = integerFrom(1, Number.MAX_SAFE_INTEGER);
+    checkSide(image?.width, "the picture's width");
+    checkSide(image?.height, "the picture's height");
+    checkOrigin(context);
     for (let at = 0; at < xyxy.length; at++) {
       if (!Number.isFinite(xyxy[at]))
         throw invalid(`Detection ${at >> 2} has the coordinate ${xyxy[at]}`, { index: at >> 2 });
@@ -144,7 +153,7 @@ export class Detections implements Iterable<Detection>, DetectionColumns {
       // A quantised model's can pass 1 by the rounding of its last step.
       if (!(confidence[index]! >= 0 && confidence[index]! <= 1.01))
         throw invalid(`Detection ${index} has the confidence ${confidence[index]}, outside [0, 1]`, { index });
-      if (!(classId[index]! >= 0 && classId[index]! < labels.length))
+      if (typeof labels[classId[index]!] !== 'string')
         throw invalid(`Detection ${index} has the class ${classId[index]}, but there are ${labels.length} labels`, {
           index,
         });
@@ -247,8 +256,9 @@ export class Detections implements Iterable<Detection>, DetectionColumns {
         {},
       );
     return Array.from(this, ({ xyxy: [x1, y1, x2, y2], classId, confidence }) => ({
-      image_id: imageId,
-      category_id: categoryIds[classId]!,
+      // JSON knows no -0.
+      image_id: imageId + 0,
+      category_id: categoryIds[classId]! + 0,
       bbox: [rounded(x1, 2), rounded(y1, 2), rounded(x2 - x1, 2), rounded(y2 - y1, 2)],
       score: rounded(confidence, 5),
     }));

@@ -13,6 +13,7 @@ import {
 } from './options.js';
 import { type Postprocessor, PostprocessorImage, type PostprocessorOptions } from './postprocessor.js';
 import type { Backend, BackendStats, LanePlan, LaneResult, PictureSource } from './runtime/backend.js';
+import { show } from './show.js';
 import type { ImageInput, Tensor } from './types.js';
 
 /** Counters of a detector, read at any time. */
@@ -226,7 +227,7 @@ export class Detector<T = Detections> {
       signal?.throwIfAborted();
       throw new YoloError(
         'ERR_YOLO_POSTPROCESSOR',
-        `The postprocessor ${JSON.stringify(postprocessor.name)} failed on ${describeInput(image)}: ${error instanceof Error ? error.message : String(error)}`,
+        `The postprocessor ${JSON.stringify(postprocessor.name)} failed on ${describeInput(image)}: ${error instanceof Error ? error.message : show(error)}`,
         {
           phase: 'postprocess',
           detail: { postprocessor: postprocessor.name, outputs: Object.keys(outputs) },

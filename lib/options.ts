@@ -3,6 +3,7 @@ import type { InputFormat } from './core/input-format.js';
 import type { LetterboxOptions } from './core/letterbox.js';
 import type { DownloadProgress } from './model/source.js';
 import type { Postprocessor } from './postprocessor.js';
+import { show } from './show.js';
 import type { UrlOptions } from './types.js';
 import {
   aBoolean,
@@ -18,7 +19,6 @@ import {
   objectWith,
   oneOf,
   recordOf,
-  show,
 } from './validation.js';
 
 /** Where a model runs. `'auto'` takes a usable GPU, else the CPU, and says why; any other choice never falls back. */
@@ -160,7 +160,8 @@ const three: Check = (value, name) => {
     throw invalid(`Expected ${name} to have 3 numbers but received ${show(value)}`, { option: name });
 };
 
-const positive: Check = (value, name) => numberIn(Number.MIN_VALUE, Number.MAX_VALUE)(value, name);
+// The model's input is computed in float32: divided by less, levels would no longer be numbers.
+const positive = numberIn(1e-6, 1e6);
 
 const deviations: Check = (value, name) => {
   three(value, name);

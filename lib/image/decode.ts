@@ -174,7 +174,7 @@ function explain(cause: Error, bytes: Uint8Array, name: string): YoloError {
   const leading = Buffer.from(bytes.subarray(0, 8)).toString('hex');
   return undecodable(
     `${name} cannot be decoded (${bytes.length} bytes that begin with ${leading}): ${reason}. ` +
-      'It is damaged, cut short, or of a format other than JPEG, PNG, WebP, GIF, AVIF and TIFF: copy it again, or convert it',
+      'It is damaged, cut short, or of a format other than JPEG, PNG, WebP, GIF, AVIF and TIFF: copy it again, or convert it; pixels are passed as { data, width, height, channels }',
     { bytes: bytes.length },
     cause,
   );

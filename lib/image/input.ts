@@ -1,7 +1,8 @@
 import { types } from 'node:util';
 import { YoloError } from '../errors.js';
+import { show } from '../show.js';
 import type { ImageInput, NdArrayImage, RawImage, SharpInstance } from '../types.js';
-import { isNdArrayShaped, ndArrayProblem } from './ndarray.js';
+import { isNdArrayShaped, listed, ndArrayProblem } from './ndarray.js';
 
 /**
  * A picture as messages name it: `street.jpg`, `Buffer of 1234 bytes`, `RawImage 640×480×3`. Never its contents, and nothing
@@ -18,12 +19,13 @@ export function describeInput(input: unknown): string {
     return `${input.constructor.name} of ${input.byteLength} bytes`;
   if (isSharpInstance(input)) return 'a sharp instance';
   if (isNdArrayShaped(input))
-    return `ndarray ${Array.isArray(input.shape) ? input.shape.slice(0, 8).join('×') : 'without a shape'}`;
-  if (isRawImageShaped(input)) return `RawImage ${input.width}×${input.height}×${input.channels}`;
+    return `ndarray ${Array.isArray(input.shape) ? listed(input.shape, '×') : 'without a shape'}`;
+  if (isRawImageShaped(input) && [input.width, input.height, input.channels].every((size) => typeof size === 'number'))
+    return `RawImage ${input.width}×${input.height}×${input.channels}`;
   if (Array.isArray(input)) return `an array of ${input.length}`;
   if (typeof input === 'object' && input !== null)
-    return `an object with the keys ${Object.keys(input).slice(0, 10).join(', ') || '(none)'}`;
-  return `${String(input)} (${typeof input})`;
+    return `an object with the keys ${Object.keys(input).slice(0, 10).join(', ').slice(0, 200) || '(none)'}`;
+  return show(input);
 }
 
 /**
@@ -136,13 +138,13 @@ function assertRawImage({ data, width, height, channels }: RawImage): void {
   for (const [name, side] of [['width', width] as const, ['height', height] as const]) {
     if (!Number.isSafeInteger(side) || side < 1)
       throw refuse(
-        `Expected ${name} of the pixels to be a whole number of at least 1 but received ${String(side)}`,
+        `Expected ${name} of the pixels to be a whole number of at least 1 but received ${show(side)}`,
         side,
       );
   }
   if (![1, 2, 3, 4].includes(channels))
     throw refuse(
-      `Expected channels of the pixels to be 1 (gray), 2 (gray, alpha), 3 (RGB) or 4 (RGBA) but received ${String(channels)}`,
+      `Expected channels of the pixels to be 1 (gray), 2 (gray, alpha), 3 (RGB) or 4 (RGBA) but received ${show(channels)}`,
       channels,
     );
   if (!(types.isUint8Array(data) || types.isUint8ClampedArray(data)))
@@ -151,11 +153,15 @@ function assertRawImage({ data, width, height, channels }: RawImage): void {
       undefined,
     );
   const length = width * height * channels;
-  if (data.length !== length)
+  if (data.length !== length) {
+    const fitting = [1, 2, 3, 4].find((count) => data.length === width * height * count);
+    const remedy =
+      fitting === undefined ? 'rows must follow each other without gaps' : `for these set channels: ${fitting}`;
     throw refuse(
-      `Expected ${length} bytes of pixels for ${width}×${height}×${channels} but received ${data.length}; rows must follow each other without gaps`,
+      `Expected ${length} bytes of pixels for ${width}×${height}×${channels} but received ${data.length}; ${remedy}`,
       data.length,
     );
+  }
 }
 
 function refuse(message: string, value: unknown): YoloError {

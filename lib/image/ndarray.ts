@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { types } from 'node:util';
+import { show } from '../show.js';
 import type { NdArrayImage } from '../types.js';
 
 /** Pixels moved in one go: this runs on the caller's thread, which others wait for. */
@@ -26,12 +27,18 @@ export function axesOf({ shape, stride }: NdArrayImage): Axes {
   return { height, width, channels, rowStride, columnStride, channelStride };
 }
 
+/** The first lengths, which may be anything until they are checked. */
+export function listed(lengths: readonly unknown[], separator = ''): string {
+  return Array.from(lengths.slice(0, 8), (one) => (typeof one === 'number' ? String(one) : show(one))).join(separator);
+}
+
 /** What keeps it from being a picture, as the second half of a sentence; undefined where nothing does. */
 export function ndArrayProblem({ data, shape, stride, offset }: NdArrayImage): string | undefined {
   if (!Array.isArray(shape) || !Array.isArray(stride)) return 'shape and stride are no arrays';
-  const axes = `[${shape.slice(0, 8).join(', ')}]`;
+  const axes = `[${listed(shape, ', ')}]`;
   if (shape.length < 2 || shape.length > 3) return `its shape is ${axes}`;
-  if (!shape.every((length) => Number.isSafeInteger(length) && length >= 1)) return `its shape is ${axes}`;
+  // Spread: every() passes over holes.
+  if (![...shape].every((length) => Number.isSafeInteger(length) && length >= 1)) return `its shape is ${axes}`;
   if (shape.length === 3 && shape[2]! > 4) {
     const hint = shape[0]! <= 4 ? '; where channels come first, pass array.transpose(1, 2, 0)' : '';
     return `its shape ${axes} has ${shape[2]} channels${hint}`;
@@ -39,7 +46,7 @@ export function ndArrayProblem({ data, shape, stride, offset }: NdArrayImage): s
   if (!(types.isUint8Array(data) || types.isUint8ClampedArray(data)))
     return 'its data are no Uint8Array of 8-bit levels';
   if (stride.length !== shape.length || ![offset, ...stride].every(Number.isSafeInteger))
-    return `stride [${stride.slice(0, 8).join(', ')}] and offset ${String(offset)} are not whole numbers, one stride for each axis`;
+    return `stride [${listed(stride, ', ')}] and offset ${listed([offset])} are not whole numbers, one stride for each axis`;
   const ends = shape.map((length, axis) => (length - 1) * stride[axis]!);
   const first = ends.reduce((sum, end) => sum + Math.min(end, 0), offset);
   const last = ends.reduce((sum, end) => sum + Math.max(end, 0), offset);

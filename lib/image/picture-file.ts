@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { rename, rm, writeFile } from 'node:fs/promises';
 import { extname } from 'node:path';
 import { YoloError } from '../errors.js';
+import { show } from '../show.js';
 import type { ImageInput, RgbImage } from '../types.js';
 import { DEFAULT_LIMIT_INPUT_PIXELS, decodeImage, describeInput, loadSharp } from './decode.js';
 
@@ -38,7 +39,7 @@ export function formatOf(path: string): PictureFormat {
   if (format === undefined)
     throw new YoloError(
       'ERR_YOLO_INVALID_ARGUMENT',
-      `Expected the path of a picture to end in ${Object.keys(FORMATS).join(', ')} but received ${typeof path === 'string' ? JSON.stringify(path) : describeInput(path)}`,
+      `Expected the path of a picture to end in ${Object.keys(FORMATS).join(', ')} but received ${show(path)}`,
       { phase: 'annotate', detail: { path } },
     );
   return format;

@@ -157,7 +157,10 @@ export class Lane {
     await this.#ended;
   }
 
-  /** For tests of what happens when a worker dies. */
+  /**
+   * For tests of what happens when a worker dies. Not in the middle of a run: onnxruntime-node, stopped there, ends the
+   * process.
+   */
   kill(): Promise<number> {
     return this.#worker.terminate();
   }

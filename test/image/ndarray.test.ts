@@ -104,6 +104,16 @@ describe('an ndarray', () => {
     ['an array', ndarray([1, 2, 3], [1, 1, 3]), /its data are no Uint8Array/],
     ['one axis', ndarray(levels(12), [12]), /its shape is \[12\]/],
     ['four axes', ndarray(levels(12), [1, 2, 2, 3]), /its shape is \[1, 2, 2, 3\]/],
+    [
+      'axes without a length',
+      { ...ndarray(levels(12), [2, 6]), shape: new Array(2) },
+      /its shape is \[undefined, undefined\]/,
+    ],
+    [
+      'axes of no numbers',
+      { ...ndarray(levels(12), [2, 6]), shape: [Symbol('rows'), 6] },
+      /its shape is \[Symbol\(rows\) \(symbol\), 6\]/,
+    ],
     ['no rows', ndarray(levels(12), [0, 2, 3]), /its shape is \[0, 2, 3\]/],
     [
       'channels first',

@@ -1,8 +1,10 @@
 import { types } from 'node:util';
 import { COCO_CATEGORY_IDS } from './core/coco-categories.js';
+import { describeInput, isHttpUrl } from './image/input.js';
 import { COCO_LABELS } from './labels.js';
+import { show } from './show.js';
 import type { DetectionTimings, ImageInput } from './types.js';
-import { arrayOf, aString, type Check, integerFrom, invalid, objectWith, show } from './validation.js';
+import { aBoolean, arrayOf, aString, type Check, integerFrom, invalid, objectWith } from './validation.js';
 
 /** One object in a picture. */
 export interface Detection {
@@ -30,7 +32,7 @@ export interface DetectionsContext {
   /** Size of the upright picture, in pixels. */
   readonly image: { readonly width: number; readonly height: number };
   readonly timings?: DetectionTimings;
-  /** The file that `annotate()` draws on. */
+  /** The file that `annotate()` draws on; an `http:` URL is not fetched for it. */
   readonly source?: string | URL;
   /** Whether boxes are in the picture as EXIF orientation turns it. Defaults to true. */
   readonly autoOrient?: boolean;
@@ -69,9 +71,10 @@ export interface CropOptions {
   padding?: number;
 }
 
+const anId = integerFrom(0, Number.MAX_SAFE_INTEGER);
 const checkCocoOptions = objectWith({
-  imageId: integerFrom(0),
-  categoryIds: arrayOf(integerFrom(0)),
+  imageId: anId,
+  categoryIds: arrayOf(anId),
 } satisfies Record<keyof CocoOptions, Check>);
 
 // Whether it is a picture is seen when it is decoded.
@@ -81,6 +84,11 @@ const checkCropOptions = objectWith({ image: anything, padding: integerFrom(0) }
   keyof CropOptions,
   Check
 >);
+
+function checkOrigin({ source, autoOrient }: DetectionsContext): void {
+  if (source !== undefined && !(source instanceof URL)) aString(source, 'source');
+  if (autoOrient !== undefined) aBoolean(autoOrient, 'autoOrient');
+}
 
 /**
  * The objects of one picture, best first as `detect()` gives them. Kept in columns; iterating gives one object a row.
@@ -133,8 +141,10 @@ export class Detections implements Iterable<Detection>, DetectionColumns {
         `Expected 4 coordinates, 1 confidence and 1 class for each detection but received ${xyxy.length}, ${count} and ${classId.length}`,
         { xyxy: xyxy.length, confidence: count, classId: classId.length },
       );
-    if (!(image?.width > 0 && image.height > 0))
-      throw invalid(`Expected the picture's width and height but received ${image?.width} and ${image?.height}`, {});
+    const checkSide = integerFrom(1, Number.MAX_SAFE_INTEGER);
+    checkSide(image?.width, "the picture's width");
+    checkSide(image?.height, "the picture's height");
+    checkOrigin(context);
     for (let at = 0; at < xyxy.length; at++) {
       if (!Number.isFinite(xyxy[at]))
         throw invalid(`Detection ${at >> 2} has the coordinate ${xyxy[at]}`, { index: at >> 2 });
@@ -143,7 +153,7 @@ export class Detections implements Iterable<Detection>, DetectionColumns {
       // A quantised model's can pass 1 by the rounding of its last step.
       if (!(confidence[index]! >= 0 && confidence[index]! <= 1.01))
         throw invalid(`Detection ${index} has the confidence ${confidence[index]}, outside [0, 1]`, { index });
-      if (!(classId[index]! >= 0 && classId[index]! < labels.length))
+      if (typeof labels[classId[index]!] !== 'string')
         throw invalid(`Detection ${index} has the class ${classId[index]}, but there are ${labels.length} labels`, {
           index,
         });
@@ -165,7 +175,10 @@ export class Detections implements Iterable<Detection>, DetectionColumns {
     for (const part of parts) {
       const { image, labels } = part;
       if (part.source !== undefined && String(part.source) !== String(source))
-        throw invalid(`Detections of different pictures cannot be merged: ${source} and ${part.source}`, {});
+        throw invalid(
+          `Detections of different pictures cannot be merged: ${describeInput(source)} and ${describeInput(part.source)}`,
+          {},
+        );
       if (image.width !== first.image.width || image.height !== first.image.height)
         throw invalid(
           `Detections of different pictures cannot be merged: ${first.image.width}×${first.image.height} and ${image.width}×${image.height}`,
@@ -243,8 +256,9 @@ export class Detections implements Iterable<Detection>, DetectionColumns {
         {},
       );
     return Array.from(this, ({ xyxy: [x1, y1, x2, y2], classId, confidence }) => ({
-      image_id: imageId,
-      category_id: categoryIds[classId]!,
+      // JSON knows no -0.
+      image_id: imageId + 0,
+      category_id: categoryIds[classId]! + 0,
       bbox: [rounded(x1, 2), rounded(y1, 2), rounded(x2 - x1, 2), rounded(y2 - y1, 2)],
       score: rounded(confidence, 5),
     }));
@@ -252,8 +266,8 @@ export class Detections implements Iterable<Detection>, DetectionColumns {
 
   /**
    * Draws boxes and labels on the picture: into a file of the format that its extension names (png, jpg, webp, avif, tiff), or,
-   * without a path, into the bytes of a PNG. The picture is read again from where it came; of pictures that came as bytes or pixels
-   * nothing is kept, so they are given once more as `image`.
+   * without a path, into the bytes of a PNG. The picture is read again from where it came; of pictures that came as bytes, as pixels
+   * or from the network nothing is kept, so they are given once more as `image`.
    * @throws YoloError (as a rejection): ERR_YOLO_INVALID_ARGUMENT for another extension, a picture that is missing or of
    * another size; ERR_YOLO_IMAGE_DECODE; ERR_YOLO_FILE_WRITE.
    */
@@ -333,6 +347,11 @@ export class Detections implements Iterable<Detection>, DetectionColumns {
   /** The picture that is read again; `call` shows how it is given. */
   #picture(given: ImageInput | undefined, call: string): ImageInput {
     const picture = given ?? this.source;
+    if (given === undefined && isHttpUrl(picture))
+      throw invalid(
+        `${describeInput(picture)} is not fetched a second time, as it may be another picture by now: get its bytes with fetchImage(), detect on them, and give them again, ${call}`,
+        {},
+      );
     if (picture === undefined)
       throw invalid(
         `These detections did not come from a file, and pixels are not kept: give the picture again, ${call}`,

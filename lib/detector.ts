@@ -1,6 +1,6 @@
-import { Detections } from './detections.js';
+import { Detections, type DetectionsContext } from './detections.js';
 import { YoloError } from './errors.js';
-import { assertImageInput, decodeImage, describeInput } from './image/decode.js';
+import { asGiven, assertImageInput, decodeImage, describeInput } from './image/decode.js';
 import { loadModel, type ModelInfo } from './model-loader.js';
 import {
   checkDetectOptions,
@@ -11,8 +11,9 @@ import {
   resolveClasses,
   resolveClassThresholds,
 } from './options.js';
-import type { Postprocessor } from './postprocessor.js';
+import { type Postprocessor, PostprocessorImage, type PostprocessorOptions } from './postprocessor.js';
 import type { Backend, BackendStats, LanePlan, LaneResult, PictureSource } from './runtime/backend.js';
+import { show } from './show.js';
 import type { ImageInput, Tensor } from './types.js';
 
 /** Counters of a detector, read at any time. */
@@ -91,15 +92,15 @@ export class Detector<T = Detections> {
   /**
    * Finds the objects of one picture.
    * @returns Boxes in the picture's own upright pixels, best first.
-   * @throws YoloError (as a rejection): ERR_YOLO_INVALID_ARGUMENT, ERR_YOLO_IMAGE_DECODE, ERR_YOLO_QUEUE_FULL,
-   * ERR_YOLO_LANE_FAILED, ERR_YOLO_POSTPROCESSOR, ERR_YOLO_CLOSED; or `signal.reason`. The detector stays usable.
+   * @throws YoloError (as a rejection): ERR_YOLO_INVALID_ARGUMENT, ERR_YOLO_IMAGE_DECODE, ERR_YOLO_URL_REFUSED,
+   * ERR_YOLO_URL_FETCH, ERR_YOLO_QUEUE_FULL, ERR_YOLO_LANE_FAILED, ERR_YOLO_POSTPROCESSOR, ERR_YOLO_CLOSED; or `signal.reason`. The detector stays usable.
    */
   async detect(image: ImageInput, options: DetectOptions = {}): Promise<T> {
     checkDetectOptions(options);
     assertImageInput(image);
     const plan = this.#planFor(options);
-    const [result] = await this.#backend.infer([this.#source(image)], plan, options.signal);
-    return this.#finish(image, result!);
+    const [result] = await this.#backend.infer([this.#source(image, options.signal)], plan, options.signal);
+    return this.#finish(image, result!, plan, options.signal);
   }
 
   /**
@@ -162,18 +163,24 @@ export class Detector<T = Detections> {
     signal: AbortSignal,
   ): Promise<T[]> {
     const sources = chunk.map((image, index) => {
-      const source = this.#source(image);
+      const source = this.#source(image, signal);
       return { name: source.name, decode: () => inPicture(first + index, total, () => source.decode()) };
     });
     const results = await this.#backend.infer(sources, plan, signal);
     return Promise.all(
-      results.map((result, index) => inPicture(first + index, total, () => this.#finish(chunk[index]!, result))),
+      results.map((result, index) =>
+        inPicture(first + index, total, () => this.#finish(chunk[index]!, result, plan, signal)),
+      ),
     );
   }
 
-  #source(image: ImageInput): PictureSource {
-    const { limitInputPixels, autoOrient } = this.#options;
-    return { name: describeInput(image), decode: () => decodeImage(image, { limitInputPixels, autoOrient }) };
+  #source(image: ImageInput, signal: AbortSignal | undefined): PictureSource {
+    const { limitInputPixels, autoOrient, urls, shrinkOnLoad } = this.#options;
+    const { inputWidth, inputHeight, format } = this.#plan;
+    const shrinkFor = shrinkOnLoad ? { inputWidth, inputHeight, letterbox: format.letterbox } : undefined;
+    const options = { limitInputPixels, autoOrient, urls, shrinkFor, signal };
+    const own = asGiven(image);
+    return { name: describeInput(image), decode: () => decodeImage(own, options) };
   }
 
   #planFor(call: DetectOptions): LanePlan {
@@ -196,29 +203,67 @@ export class Detector<T = Detections> {
     };
   }
 
-  async #finish(image: ImageInput, result: LaneResult): Promise<T> {
-    const { imageWidth: width, imageHeight: height } = result.letterbox;
+  async #finish(image: ImageInput, result: LaneResult, plan: LanePlan, signal?: AbortSignal): Promise<T> {
+    const { xyxy, confidence, classId, timings, letterbox } = result;
+    const context: DetectionsContext = {
+      labels: this.labels,
+      image: { width: letterbox.imageWidth, height: letterbox.imageHeight },
+      timings,
+      source: typeof image === 'string' || image instanceof URL ? image : undefined,
+      autoOrient: this.#options.autoOrient,
+    };
     const postprocessor = this.#postprocessor;
-    if (postprocessor === undefined) {
-      const { xyxy, confidence, classId, timings } = result;
-      const source = typeof image === 'string' || image instanceof URL ? image : undefined;
-      // Without a postprocessor T is Detections: create() has no other overload.
-      return Detections.from(
-        { xyxy, confidence, classId },
-        { labels: this.labels, image: { width, height }, timings, source, autoOrient: this.#options.autoOrient },
-      ) as T;
-    }
+    // Without a postprocessor T is Detections: create() has no other overload.
+    if (postprocessor === undefined) return Detections.from({ xyxy, confidence, classId }, context) as T;
     const outputs = Object.fromEntries(result.outputs!.map((tensor): [string, Tensor] => [tensor.name, tensor]));
     try {
-      return await postprocessor.decode(outputs, { width, height, letterbox: result.letterbox, labels: this.labels });
+      const decoding = postprocessor.decode(
+        outputs,
+        new PostprocessorImage(letterbox, context),
+        postprocessorOptions(plan, signal),
+      );
+      return await untilAborted(decoding, signal);
     } catch (error) {
+      signal?.throwIfAborted();
       throw new YoloError(
         'ERR_YOLO_POSTPROCESSOR',
-        `The postprocessor ${JSON.stringify(postprocessor.name)} failed on ${describeInput(image)}: ${error instanceof Error ? error.message : String(error)}`,
-        { phase: 'postprocess', detail: { postprocessor: postprocessor.name }, cause: error },
+        `The postprocessor ${JSON.stringify(postprocessor.name)} failed on ${describeInput(image)}: ${error instanceof Error ? error.message : show(error)}`,
+        {
+          phase: 'postprocess',
+          detail: { postprocessor: postprocessor.name, outputs: Object.keys(outputs) },
+          cause: error,
+        },
       );
     }
   }
+}
+
+function postprocessorOptions({ suppression }: LanePlan, signal: AbortSignal | undefined): PostprocessorOptions {
+  const { confidenceThreshold, iouThreshold, classThresholds, classes, classAgnostic, maxDetections } = suppression;
+  const { maxPerClass = DEFAULTS.maxPerClass, multiLabel = DEFAULTS.multiLabel } = suppression;
+  return {
+    confidenceThreshold,
+    iouThreshold: iouThreshold ?? undefined,
+    classThresholds,
+    classes,
+    classAgnostic,
+    maxDetections,
+    maxPerClass,
+    multiLabel,
+    signal,
+  };
+}
+
+/** The value of `work`, or a rejection with `signal.reason` at once when that comes first; `work` then ends unheard. */
+function untilAborted<R>(work: R | Promise<R>, signal: AbortSignal | undefined): R | Promise<R> {
+  if (signal === undefined) return work;
+  return new Promise<R>((resolve, reject) => {
+    const stop = () => reject(signal.reason);
+    const settled = () => signal.removeEventListener('abort', stop);
+    signal.addEventListener('abort', stop);
+    if (signal.aborted) stop();
+    Promise.resolve(work).then(resolve, reject).finally(settled);
+  });
 }
 
 /** Runs a step of one picture of a batch; its YoloError comes out with the picture's number, code and cause kept. */

@@ -24,5 +24,24 @@ export type {
   Device,
   InputFormatOptions,
 } from './options.js';
-export type { Postprocessor, PostprocessorImage } from './postprocessor.js';
-export type { DetectionTimings, ImageInput, RawImage, RgbImage, Tensor, TensorInfo, TensorType } from './types.js';
+export { type FetchImageOptions, fetchImage, type ToNdarrayOptions, toNdarray } from './pictures.js';
+export {
+  type Outputs,
+  type Postprocessor,
+  type PostprocessorImage,
+  type PostprocessorOptions,
+  requireOutput,
+} from './postprocessor.js';
+export type {
+  DetectionTimings,
+  ImageInput,
+  NdArrayImage,
+  RawImage,
+  RgbImage,
+  SharpInstance,
+  Tensor,
+  TensorArrays,
+  TensorInfo,
+  TensorType,
+  UrlOptions,
+} from './types.js';

@@ -4,6 +4,8 @@ import type { InputFormat } from './core/input-format.js';
 import type { LetterboxOptions } from './core/letterbox.js';
 import type { DownloadProgress } from './model/source.js';
 import type { Postprocessor } from './postprocessor.js';
+import { show } from './show.js';
+import type { UrlOptions } from './types.js';
 import {
   aBoolean,
   aFunction,
@@ -18,7 +20,6 @@ import {
   objectWith,
   oneOf,
   recordOf,
-  show,
 } from './validation.js';
 
 /** Where a model runs. `'auto'` takes a usable GPU, else the CPU, and says why; any other choice never falls back. */
@@ -103,6 +104,13 @@ export interface DetectorOptions extends DetectionOptions {
   limitInputPixels?: number;
   /** Whether the orientation that EXIF gives is applied, and boxes are in the picture as it is displayed. Defaults to true. */
   autoOrient?: boolean;
+  /**
+   * Whether JPEGs at least three times as large as the model sees them are decoded at a half, a quarter or an eighth of their size,
+   * which is faster but gives the model slightly other pixels (docs/images.md). Boxes stay in the picture's own pixels. Defaults to false.
+   */
+  shrinkOnLoad?: boolean;
+  /** How pictures given by an `http:` or `https:` URL are fetched; false refuses them with ERR_YOLO_URL_REFUSED. */
+  urls?: UrlOptions | false;
   /** Whether the default model may be fetched from the npm registry when it is not on this machine. Defaults to false. */
   allowDownload?: boolean;
   /** Folder for the default model. Defaults to MIGRAPHX_YOLO_CACHE, else the user's cache folder. */
@@ -158,7 +166,8 @@ const three: Check = (value, name) => {
     throw invalid(`Expected ${name} to have 3 numbers but received ${show(value)}`, { option: name });
 };
 
-const positive: Check = (value, name) => numberIn(Number.MIN_VALUE, Number.MAX_VALUE)(value, name);
+// The model's input is computed in float32: divided by less, levels would no longer be numbers.
+const positive = numberIn(1e-6, 1e6);
 
 const deviations: Check = (value, name) => {
   three(value, name);
@@ -200,6 +209,19 @@ const postprocessor: Check = (value, name) => {
   aFunction((value as Postprocessor<unknown>).decode, `${name}.decode`);
 };
 
+const urlChecks = {
+  allowPrivateAddresses: aBoolean,
+  maxBytes: atLeastOne,
+  // The longest that a timer can wait.
+  timeoutMs: integerFrom(1, 2 ** 31 - 1),
+  maxRedirects: integerFrom(0),
+} satisfies Record<keyof UrlOptions, Check>;
+
+const urls: Check = (value, name) => {
+  if (value === true) throw invalid(`Expected ${name} to be an object or false but received true`, { option: name });
+  if (value !== false) objectWith(urlChecks)(value, name);
+};
+
 const workerFile: Check = (value, name) => {
   if (!(value instanceof URL)) aString(value, name);
 };
@@ -233,6 +255,8 @@ const createChecks = {
   labels: arrayOf(aString),
   limitInputPixels: atLeastOne,
   autoOrient: aBoolean,
+  shrinkOnLoad: aBoolean,
+  urls,
   allowDownload: aBoolean,
   cacheFolder: aString,
   onProgress: aFunction,
@@ -253,6 +277,16 @@ export function checkDetectorOptions(options: unknown): void {
 /** As `checkDetectorOptions`, for one call of `detect()` or `detectBatch()`. */
 export function checkDetectOptions(options: unknown): void {
   objectWith(detectChecks)(options, 'options');
+}
+
+/** As `checkDetectorOptions`, for `toNdarray()`. */
+export function checkReadOptions(options: unknown): void {
+  objectWith({ limitInputPixels: atLeastOne, autoOrient: aBoolean, urls, signal: anAbortSignal })(options, 'options');
+}
+
+/** As `checkDetectorOptions`, for `fetchImage()`. */
+export function checkFetchOptions(options: unknown): void {
+  objectWith({ ...urlChecks, signal: anAbortSignal })(options, 'options');
 }
 
 /**

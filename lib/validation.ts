@@ -1,21 +1,9 @@
 import { distance } from 'fastest-levenshtein';
 import { YoloError } from './errors.js';
+import { show } from './show.js';
 
 /** Throws where `value` is not allowed; `name` is the option as its user wrote it. */
 export type Check = (value: unknown, name: string) => void;
-
-/** A value as messages show it: short, with its type, never a whole buffer. */
-export function show(value: unknown): string {
-  if (value === null || value === undefined) return String(value);
-  if (typeof value === 'string')
-    return `${JSON.stringify(value.length > 80 ? `${value.slice(0, 77)}...` : value)} (string)`;
-  if (typeof value === 'object') {
-    const kind = Object.getPrototypeOf(value)?.constructor?.name ?? 'object';
-    return Array.isArray(value) ? `an array of ${value.length}` : `an object (${kind})`;
-  }
-  if (typeof value === 'function') return 'a function';
-  return `${String(value)} (${typeof value})`;
-}
 
 export function invalid(message: string, detail: Record<string, unknown>): YoloError {
   return new YoloError('ERR_YOLO_INVALID_ARGUMENT', message, { phase: 'validate', detail });
@@ -76,26 +64,30 @@ export const arrayOf =
   (item: Check): Check =>
   (value, name) => {
     if (!Array.isArray(value)) refuse(name, 'to be an array', value);
-    value.forEach((entry, index) => {
-      item(entry, `${name}[${index}]`);
-    });
+    // Not forEach(): it passes over holes.
+    for (const [index, entry] of value.entries()) item(entry, `${name}[${index}]`);
   };
 
-/** A plain object with any keys. Undefined values count as absent. */
+/** Not a Map, a Promise or another object whose contents are no keys: it would pass as one that is empty. */
+function requireKeys(value: unknown, name: string): asserts value is object {
+  if (Object.prototype.toString.call(value) !== '[object Object]') refuse(name, 'to be an object', value);
+}
+
+/** An object with any keys. Undefined values count as absent. */
 export const recordOf =
   (item: Check): Check =>
   (value, name) => {
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) refuse(name, 'to be an object', value);
+    requireKeys(value, name);
     for (const [key, entry] of Object.entries(value)) {
       if (entry !== undefined) item(entry, `${name}[${JSON.stringify(key)}]`);
     }
   };
 
-/** A plain object with these keys and no others. Undefined values count as absent. */
+/** An object with these keys and no others. Undefined values count as absent. */
 export const objectWith =
   (checks: Readonly<Record<string, Check>>): Check =>
   (value, name) => {
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) refuse(name, 'to be an object', value);
+    requireKeys(value, name);
     for (const [key, entry] of Object.entries(value)) {
       const check = Object.hasOwn(checks, key) ? checks[key] : undefined;
       if (check === undefined) {

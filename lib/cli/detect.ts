@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { type Detections, Detector, type Device } from '../index.js';
+import { type Detections, Detector, type Device, fetchImage } from '../index.js';
 import { ExitCode } from './exit-code.js';
 import { inOrder } from './in-order.js';
 import { findPictures, type Picture } from './pictures.js';
@@ -32,6 +32,7 @@ interface Options {
   readonly lanes?: number;
   readonly threads?: number;
   readonly imageSize?: number | [number, number];
+  readonly allowPrivateAddresses?: boolean;
   readonly quiet?: boolean;
 }
 
@@ -49,6 +50,7 @@ Examples:
   $ migraphx-yolo detect photos/ --save boxes/ --confidence 0.4
   $ migraphx-yolo detect 'cams/**/*.jpg' --model yolov8n.onnx --json > boxes.json
   $ migraphx-yolo detect evaluation/ --coco --confidence 0.001 > results.json
+  $ migraphx-yolo detect https://example.org/street.jpg --save boxes/
   $ cat street.jpg | migraphx-yolo detect - --classes person,dog
 
 Data go to stdout, everything else to stderr.
@@ -60,7 +62,7 @@ export function addDetectCommand(program: Command, signal: AbortSignal): void {
     .command('detect')
     .summary('find the objects in pictures')
     .description('Finds the objects in pictures and prints a table of their boxes, in pixels of each picture.')
-    .argument('<pictures...>', 'files, folders, patterns, or - for one encoded picture on stdin')
+    .argument('<pictures...>', 'files, folders, patterns, http(s) URLs, or - for one encoded picture on stdin')
     .option('--model <file>', 'ONNX model (default: a small COCO detector of 80 classes, fetched once)')
     .option('--save <folder>', 'write copies of the pictures there, with the boxes drawn')
     .option('--save-crops <folder>', 'write what is in each box there, as a picture of its own')
@@ -85,6 +87,7 @@ export function addDetectCommand(program: Command, signal: AbortSignal): void {
       "640 or 640x480, for a model that leaves it open (default: the model's, else 640)",
       size,
     )
+    .option('--allow-private-addresses', 'fetch URLs from this machine and its network too, not from the internet only')
     .option('-q, --quiet', 'print no progress and no remarks, errors only')
     .addHelpText('after', EXAMPLES)
     .action((pictures: string[], options: Options) => detect(pictures, options, signal));
@@ -142,15 +145,22 @@ async function detectAll(
   detector: Detector,
   signal: AbortSignal,
 ): Promise<number> {
+  const { allowPrivateAddresses } = options;
   const work = async (picture: Picture, index: number): Promise<Outcome> => {
+    let input: string | Uint8Array;
     let detections: Detections;
     try {
-      detections = await detector.detect(picture.input, { signal });
+      // Once for all that is done with it: the next time it may be another picture.
+      input =
+        picture.input instanceof URL
+          ? await fetchImage(picture.input, { allowPrivateAddresses, signal })
+          : picture.input;
+      detections = await detector.detect(input, { signal });
     } catch (error) {
       signal.throwIfAborted();
       return { problem: problemOf(picture, error) };
     }
-    const { written, error } = await write(detections, picture.input, index, places);
+    const { written, error } = await write(detections, input, index, places);
     return {
       found: { picture, detections, written },
       problem: error === undefined ? undefined : problemOf(picture, error),
@@ -183,7 +193,7 @@ async function detectAll(
 /** Writes each kind of file, whatever becomes of the others; the first failure comes as `error`. */
 async function write(
   detections: Detections,
-  image: Picture['input'],
+  image: string | Uint8Array,
   index: number,
   { drawn, crop }: Places,
 ): Promise<{ written: Written; error?: unknown }> {
@@ -203,7 +213,7 @@ async function write(
 
 async function saveDrawn(
   detections: Detections,
-  image: Picture['input'],
+  image: string | Uint8Array,
   path: string | undefined,
 ): Promise<string | undefined> {
   if (path !== undefined) await detections.annotate(path, { image });
@@ -212,7 +222,7 @@ async function saveDrawn(
 
 async function saveCrops(
   detections: Detections,
-  image: Picture['input'],
+  image: string | Uint8Array,
   pathOf: ((box: number) => Promise<string>) | undefined,
 ): Promise<string[] | undefined> {
   if (pathOf === undefined) return undefined;

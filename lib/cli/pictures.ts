@@ -1,5 +1,5 @@
 import { readdir, stat } from 'node:fs/promises';
-import { extname, isAbsolute, join, resolve } from 'node:path';
+import { basename, extname, isAbsolute, join, posix, resolve } from 'node:path';
 import { addAbortSignal } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { glob, isDynamicPattern } from 'tinyglobby';
@@ -14,10 +14,18 @@ const EXTENSIONS = new Set(
 );
 
 export interface Picture {
-  /** As its user wrote it or finds it again: a path, or '-'. */
+  /** As its user wrote it or finds it again: a path, '-', or a URL without user and password. */
   readonly name: string;
-  /** A path, or the bytes of the standard input. */
-  readonly input: string | Uint8Array;
+  /** A path, the bytes of the standard input, or an `http:` or `https:` URL. */
+  readonly input: string | Uint8Array | URL;
+}
+
+/** The name of a picture's file, without its folder: for a URL the last part of its path, or else its host. */
+export function fileNameOf({ name, input }: Picture): string {
+  if (name === STANDARD_INPUT) return 'stdin';
+  return input instanceof URL
+    ? posix.basename(input.pathname) || input.hostname.replace(/[[\]:]+/g, '_')
+    : basename(name);
 }
 
 export interface FoundPictures {
@@ -29,7 +37,8 @@ export interface FoundPictures {
 
 /**
  * The pictures that arguments name: a file is taken whatever its name; a folder means the pictures directly in it, by
- * extension; a pattern that the shell left alone means the files that it matches; '-' is the standard input.
+ * extension; a pattern that the shell left alone means the files that it matches; an `http:` or `https:` URL is fetched when its
+ * turn comes; '-' is the standard input.
  * @throws ERR_YOLO_INVALID_ARGUMENT where there is no picture at all; or the signal's reason.
  */
 export async function findPictures(args: readonly string[], signal: AbortSignal): Promise<FoundPictures> {
@@ -40,6 +49,12 @@ export async function findPictures(args: readonly string[], signal: AbortSignal)
       if (!pictures.has(arg)) pictures.set(arg, { name: arg, input: await readStandardInput(signal) });
       continue;
     }
+    if (/^https?:\/\//i.test(arg)) {
+      const picture = urlPicture(arg);
+      if (typeof picture === 'string') problems.push(picture);
+      else pictures.set(picture.name, pictures.get(picture.name) ?? picture);
+      continue;
+    }
     const found = await expand(arg, signal);
     if (typeof found === 'string') problems.push(found);
     else
@@ -48,6 +63,16 @@ export async function findPictures(args: readonly string[], signal: AbortSignal)
   signal.throwIfAborted();
   if (pictures.size === 0) throw invalid(problems.join('\nerror: '));
   return { pictures: [...pictures.values()], problems };
+}
+
+function urlPicture(arg: string): Picture | string {
+  // Without the argument, in which a password may stand.
+  if (!URL.canParse(arg)) return 'an argument that begins as a URL is none';
+  const input = new URL(arg);
+  const shown = new URL(arg);
+  shown.username = '';
+  shown.password = '';
+  return { name: shown.href, input };
 }
 
 /** The paths that an argument means, or why there are none. */

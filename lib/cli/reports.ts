@@ -1,7 +1,7 @@
 import { dirname, parse } from 'node:path';
 import Table from 'cli-table3';
 import type { Detections } from '../index.js';
-import type { Picture } from './pictures.js';
+import { fileNameOf, type Picture } from './pictures.js';
 import { printable } from './printable.js';
 
 /** The files that were written for a picture. */
@@ -69,7 +69,7 @@ export function jsonReport(): Report {
  * where all have one and no two the same; else its place in `pictures`, from 1 on.
  */
 export function cocoReport(pictures: readonly Picture[]): Report {
-  const numbers = pictures.map(({ name }) => numberOf(parse(name).name));
+  const numbers = pictures.map((picture) => numberOf(parse(fileNameOf(picture)).name));
   const areIdsFromNames = !numbers.includes(undefined) && new Set(numbers).size === numbers.length;
   const ids = new Map(pictures.map((picture, index) => [picture, areIdsFromNames ? numbers[index]! : index + 1]));
   const report = streamedArray((picture, detections) =>

@@ -2,7 +2,7 @@ import { access, constants, stat } from 'node:fs/promises';
 import { join, parse } from 'node:path';
 import { YoloError } from '../index.js';
 import { makeFolder } from '../model/make-folder.js';
-import { type Picture, STANDARD_INPUT } from './pictures.js';
+import { fileNameOf, type Picture } from './pictures.js';
 
 /** Kinds of files that pictures are written as; of other pictures they become PNG files. */
 const WRITTEN = new Set('.jpg .jpeg .png .webp .avif .tif .tiff'.split(' '));
@@ -85,8 +85,8 @@ async function fileNames(
 ): Promise<FileName[]> {
   const taken = new Set<string>();
   const names: FileName[] = [];
-  for (const { name } of pictures) {
-    const own = name === STANDARD_INPUT ? { name: 'stdin', ext: '' } : parse(name);
+  for (const picture of pictures) {
+    const own = parse(fileNameOf(picture));
     const extension = extensionFor(own.ext);
     for (let number = 1; ; number++) {
       const stem = `${own.name}${number === 1 ? '' : `-${number}`}`;

@@ -1,4 +1,4 @@
-import { requireLength } from './checks.js';
+import { requireArray } from './checks.js';
 
 // float16: sign 1 bit | exponent 5 bits, bias 15 | fraction 10 bits
 // float32: sign 1 bit | exponent 8 bits, bias 127 | fraction 23 bits
@@ -35,34 +35,32 @@ export function float32ToFloat16Bits(value: number): number {
  * Float16 bits as float32, exact. A Float16Array of newer runtimes is given as
  * `new Uint16Array(array.buffer, array.byteOffset, array.length)`.
  * @param into at least as long as `bits`; defaults to a new array. Returned.
- * @throws YoloError ERR_YOLO_SHAPE_MISMATCH when `into` is shorter
+ * @throws YoloError ERR_YOLO_SHAPE_MISMATCH when `into` is shorter, ERR_YOLO_INVALID_ARGUMENT for arrays of another type
  */
-export function float16ToFloat32Array(
-  bits: Uint16Array,
-  into: Float32Array = new Float32Array(bits.length),
-): Float32Array {
-  requireLength('into', into, bits.length);
-  const words = new Uint32Array(into.buffer, into.byteOffset, bits.length);
+export function float16ToFloat32Array(bits: Uint16Array, into?: Float32Array): Float32Array {
+  requireArray('bits', bits, ['Uint16Array'], 0);
+  const out = into ?? new Float32Array(bits.length);
+  requireArray('into', out, ['Float32Array'], bits.length);
+  const words = new Uint32Array(out.buffer, out.byteOffset, bits.length);
   for (let i = 0; i < bits.length; i++) {
     const half = bits[i];
     const magnitude = half & 0x7fff;
     if (magnitude >= 0x0400 && magnitude < 0x7c00)
       words[i] = ((half & 0x8000) << 16) | ((magnitude << 13) + 0x38000000);
-    else into[i] = float16BitsToFloat32(half);
+    else out[i] = float16BitsToFloat32(half);
   }
-  return into;
+  return out;
 }
 
 /**
  * Float32 as float16 bits, rounded to the nearest, halves to even.
  * @param into at least as long as `values`; defaults to a new array. Returned.
- * @throws YoloError ERR_YOLO_SHAPE_MISMATCH when `into` is shorter
+ * @throws YoloError ERR_YOLO_SHAPE_MISMATCH when `into` is shorter, ERR_YOLO_INVALID_ARGUMENT for arrays of another type
  */
-export function float32ToFloat16Array(
-  values: Float32Array,
-  into: Uint16Array = new Uint16Array(values.length),
-): Uint16Array {
-  requireLength('into', into, values.length);
-  for (let i = 0; i < values.length; i++) into[i] = float32ToFloat16Bits(values[i]);
-  return into;
+export function float32ToFloat16Array(values: Float32Array, into?: Uint16Array): Uint16Array {
+  requireArray('values', values, ['Float32Array'], 0);
+  const out = into ?? new Uint16Array(values.length);
+  requireArray('into', out, ['Uint16Array'], values.length);
+  for (let i = 0; i < values.length; i++) out[i] = float32ToFloat16Bits(values[i]);
+  return out;
 }

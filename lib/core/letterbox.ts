@@ -1,4 +1,4 @@
-import { requireWhole } from './checks.js';
+import { requireArray, requireObject, requireOneOf, requireWhole } from './checks.js';
 import { roundHalfToEven } from './round.js';
 
 export interface LetterboxOptions {
@@ -48,12 +48,14 @@ export interface Letterbox {
 }
 
 const DEFAULT_OPTIONS: LetterboxOptions = { placement: 'centre' };
+const PLACEMENTS: readonly LetterboxOptions['placement'][] = ['centre', 'top-left', 'stretch'];
+const FLOATS = ['Float32Array', 'Float64Array'];
 
 /**
  * Places a picture in a model's input. Sizes are in pixels, at least 1. Sides and borders are whole pixels and a side is
  * at least 1: sides are rounded half to even for 'centre' and cut for 'top-left', as the models were trained. An odd
  * border is a pixel narrower at the left and at the top.
- * @throws YoloError ERR_YOLO_INVALID_ARGUMENT for a size, stride or padValue out of range
+ * @throws YoloError ERR_YOLO_INVALID_ARGUMENT for a size, stride or padValue out of range, or another placement
  */
 export function createLetterbox(
   imageWidth: number,
@@ -62,7 +64,9 @@ export function createLetterbox(
   inputHeight: number,
   options: LetterboxOptions = DEFAULT_OPTIONS,
 ): Letterbox {
+  requireObject('options', options);
   const { placement, scaleUp = true, padValue = 114, stride } = options;
+  requireOneOf('placement', placement, PLACEMENTS);
   requireWhole('imageWidth', imageWidth, 1);
   requireWhole('imageHeight', imageHeight, 1);
   requireWhole('inputWidth', inputWidth, 1);
@@ -105,6 +109,7 @@ export function createLetterbox(
  * axis by its own ratio, not clipped. Computed in float64 and rounded once to the array's type.
  */
 export function pointsToImage(xy: Float32Array | Float64Array, count: number, letterbox: Letterbox): void {
+  requirePoints(xy, count);
   const { padX, padY } = letterbox;
   const scaleX = letterbox.imageWidth / letterbox.resizedWidth;
   const scaleY = letterbox.imageHeight / letterbox.resizedHeight;
@@ -116,6 +121,7 @@ export function pointsToImage(xy: Float32Array | Float64Array, count: number, le
 
 /** The other way: points [count, 2] from picture pixels to input pixels, in place. */
 export function pointsToInput(xy: Float32Array | Float64Array, count: number, letterbox: Letterbox): void {
+  requirePoints(xy, count);
   const { padX, padY } = letterbox;
   const scaleX = letterbox.resizedWidth / letterbox.imageWidth;
   const scaleY = letterbox.resizedHeight / letterbox.imageHeight;
@@ -138,4 +144,9 @@ export function boxesToImage(xyxy: Float32Array | Float64Array, count: number, l
 /** The other way: boxes [count, 4] xyxy from picture pixels to input pixels, in place, not clipped. */
 export function boxesToInput(xyxy: Float32Array | Float64Array, count: number, letterbox: Letterbox): void {
   pointsToInput(xyxy, 2 * count, letterbox);
+}
+
+function requirePoints(xy: Float32Array | Float64Array, count: number): void {
+  requireWhole('count', count, 0);
+  requireArray('points', xy, FLOATS, 2 * count);
 }

@@ -1,5 +1,6 @@
 import { YoloError } from '../errors.js';
-import { requireLength, requireWhole } from './checks.js';
+import { show } from '../show.js';
+import { requireArray, requireObject, requireWhole } from './checks.js';
 import { OverlapGrid } from './overlap-grid.js';
 
 /** Of the sort: four passes over the 32 bits of a key. */
@@ -31,16 +32,18 @@ export interface NmsOptions {
  * an array that is too short
  */
 export function nms(xyxy: Float32Array, confidence: Float32Array, options: NmsOptions): Uint32Array {
+  requireObject('options', options);
+  requireArray('confidence', confidence, ['Float32Array'], 0);
   const { iouThreshold, classId, count = confidence.length, maxDetections = Infinity } = options;
-  if (!(iouThreshold >= 0 && iouThreshold <= 1)) {
-    const message = `Expected iouThreshold in [0, 1] but received ${iouThreshold}`;
+  if (!(typeof iouThreshold === 'number' && iouThreshold >= 0 && iouThreshold <= 1)) {
+    const message = `Expected iouThreshold in [0, 1] but received ${show(iouThreshold)}`;
     throw new YoloError('ERR_YOLO_INVALID_ARGUMENT', message, { phase: 'validate', detail: { iouThreshold } });
   }
   requireWhole('count', count, 0);
   if (maxDetections !== Infinity) requireWhole('maxDetections', maxDetections, 0);
-  requireLength('confidence', confidence, count);
-  requireLength('xyxy', xyxy, 4 * count);
-  if (classId !== undefined) requireLength('classId', classId, count);
+  requireArray('confidence', confidence, ['Float32Array'], count);
+  requireArray('xyxy', xyxy, ['Float32Array'], 4 * count);
+  if (classId !== undefined) requireArray('classId', classId, ['Int32Array'], count);
 
   const order = byFallingConfidence(confidence, count);
   const grid = new OverlapGrid(xyxy, order, classId, iouThreshold);

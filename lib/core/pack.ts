@@ -1,5 +1,7 @@
 import { YoloError } from '../errors.js';
+import { show } from '../show.js';
 import type { RgbImage } from '../types.js';
+import { requireArray, requireNumber, requireObject, requireOneOf, requireWhole } from './checks.js';
 import { float32ToFloat16Bits } from './half.js';
 import type { InputFormat } from './input-format.js';
 import type { Letterbox } from './letterbox.js';
@@ -28,7 +30,8 @@ export class TensorPacker {
    * ```
    *  nchw  [3, inputHeight, inputWidth]     nhwc  [inputHeight, inputWidth, 3]
    * ```
-   * @throws YoloError ERR_YOLO_SHAPE_MISMATCH when the picture is not the letterbox's, or the target is of another type or too short
+   * @throws YoloError ERR_YOLO_SHAPE_MISMATCH when the picture is not the letterbox's, or the target is too short;
+   * ERR_YOLO_INVALID_ARGUMENT for a target of another type, or a format that does not exist
    */
   pack(image: RgbImage, letterbox: Letterbox, format: InputFormat, target: Target, offset: number): void {
     requireFit(image, letterbox, format, target, offset);
@@ -235,20 +238,29 @@ function fill(
   }
 }
 
-const ARRAY_TYPES = { float32: Float32Array, float16: Uint16Array, uint8: Uint8Array } as const;
+const ARRAY_TYPES = { float32: 'Float32Array', float16: 'Uint16Array', uint8: 'Uint8Array' } as const;
 
 function requireFit(image: RgbImage, letterbox: Letterbox, format: InputFormat, target: Target, offset: number): void {
+  requireObject('image', image);
+  requireObject('letterbox', letterbox);
+  requireObject('format', format);
+  requireOneOf('format.layout', format.layout, ['nchw', 'nhwc']);
+  requireOneOf('format.type', format.type, Object.keys(ARRAY_TYPES));
+  requireOneOf('format.channelOrder', format.channelOrder, ['rgb', 'bgr']);
+  requireNumber('format.divisor', format.divisor);
+  for (const [name, channels] of Object.entries({ mean: format.mean, std: format.std })) {
+    if (channels === undefined) continue;
+    requireObject(`format.${name}`, channels);
+    for (const channel of [0, 1, 2] as const) requireNumber(`format.${name}[${channel}]`, channels[channel]);
+  }
+  requireWhole('offset', offset, 0);
   const { imageWidth, imageHeight, inputWidth, inputHeight } = letterbox;
-  const length = 3 * inputWidth * inputHeight;
-  const fault =
-    image.width !== imageWidth || image.height !== imageHeight
-      ? `Expected the picture of ${imageWidth}×${imageHeight} that the letterbox was made for but received ${image.width}×${image.height}`
-      : image.data.length < 3 * imageWidth * imageHeight
-        ? `Expected ${3 * imageWidth * imageHeight} bytes for ${imageWidth}×${imageHeight} RGB but received ${image.data.length}`
-        : !(target instanceof ARRAY_TYPES[format.type])
-          ? `Expected a ${ARRAY_TYPES[format.type].name} for ${format.type} but received ${(target as Target).constructor.name}`
-          : !Number.isInteger(offset) || offset < 0 || offset + length > target.length
-            ? `Expected room for ${length} values from ${offset} but the target holds ${target.length}`
-            : undefined;
-  if (fault !== undefined) throw new YoloError('ERR_YOLO_SHAPE_MISMATCH', fault, { phase: 'validate' });
+  if (image.width !== imageWidth || image.height !== imageHeight)
+    throw new YoloError(
+      'ERR_YOLO_SHAPE_MISMATCH',
+      `Expected the picture of ${imageWidth}×${imageHeight} that the letterbox was made for but received ${show(image.width)} × ${show(image.height)}`,
+      { phase: 'validate' },
+    );
+  requireArray('image.data', image.data, ['Uint8Array'], 3 * imageWidth * imageHeight);
+  requireArray('target', target, [ARRAY_TYPES[format.type]], offset + 3 * inputWidth * inputHeight);
 }

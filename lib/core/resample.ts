@@ -1,5 +1,5 @@
 import type { RawImage } from '../types.js';
-import { requireLength, requireWhole } from './checks.js';
+import { requireArray, requireObject, requireWhole } from './checks.js';
 import { roundHalfToEven } from './round.js';
 
 // Bilinear in integers: weights have 11 bits, a row sum drops its last 4 bits before the column sum, as OpenCV does.
@@ -63,11 +63,15 @@ export class AxisTaps {
  * picture with too few bytes
  */
 export function resizeBilinear(image: RawImage, width: number, height: number): Uint8Array {
+  requireObject('image', image);
   const { data, channels } = image;
-  const stride = image.width * channels;
+  requireWhole('image.width', image.width, 1);
+  requireWhole('image.height', image.height, 1);
+  requireWhole('image.channels', channels, 1, 4);
   requireWhole('width', width, 1);
   requireWhole('height', height, 1);
-  requireLength('image.data', data, stride * image.height);
+  const stride = image.width * channels;
+  requireArray('image.data', data, ['Uint8Array', 'Uint8ClampedArray'], stride * image.height);
   const columns = new AxisTaps();
   const rows = new AxisTaps();
   columns.set(image.width, width, channels, true);

@@ -1,6 +1,6 @@
 import type { ImageInput } from '../types.js';
 import { coloursOf } from './colours.js';
-import { isRawImageShaped } from './input.js';
+import { isPixels } from './input.js';
 import { lettering } from './lettering.js';
 import { encodePicture, formatOf, type Origin, type PictureFormat, readAgain, writePicture } from './picture-file.js';
 
@@ -31,7 +31,7 @@ export async function annotateFile(path: string, picture: ImageInput, drawing: D
 async function draw(picture: ImageInput, drawing: Drawing, format: PictureFormat): Promise<Buffer> {
   const image = await readAgain(picture, drawing);
   // The encoder reads on another thread, and takes no shared memory: of the caller's own pixels it gets a copy.
-  const pixels = isRawImageShaped(picture) ? { ...image, data: new Uint8Array(image.data) } : image;
+  const pixels = isPixels(picture) ? { ...image, data: new Uint8Array(image.data) } : image;
   return encodePicture(pixels, format, Buffer.from(overlay(drawing)));
 }
 

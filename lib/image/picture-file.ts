@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { rename, rm, writeFile } from 'node:fs/promises';
 import { extname } from 'node:path';
 import { YoloError } from '../errors.js';
+import { show } from '../show.js';
 import type { ImageInput, RgbImage } from '../types.js';
 import { DEFAULT_LIMIT_INPUT_PIXELS, decodeImage, describeInput, loadSharp } from './decode.js';
 
@@ -38,20 +39,20 @@ export function formatOf(path: string): PictureFormat {
   if (format === undefined)
     throw new YoloError(
       'ERR_YOLO_INVALID_ARGUMENT',
-      `Expected the path of a picture to end in ${Object.keys(FORMATS).join(', ')} but received ${typeof path === 'string' ? JSON.stringify(path) : describeInput(path)}`,
+      `Expected the path of a picture to end in ${Object.keys(FORMATS).join(', ')} but received ${show(path)}`,
       { phase: 'annotate', detail: { path } },
     );
   return format;
 }
 
 /**
- * Decodes the picture that detections came from once more. Pixels of three channels are the caller's own, not a copy.
+ * Decodes the picture that detections came from once more. Nothing is fetched a second time: it may be another picture by now. Pixels of three channels are the caller's own, not a copy.
  * @throws ERR_YOLO_INVALID_ARGUMENT for a picture of another size; ERR_YOLO_IMAGE_DECODE.
  */
 export async function readAgain(picture: ImageInput, { image, autoOrient }: Origin): Promise<RgbImage> {
   // Detection has let its size pass, whatever the limit was.
   const limitInputPixels = Math.max(DEFAULT_LIMIT_INPUT_PIXELS, image.width * image.height);
-  const decoded = await decodeImage(picture, { limitInputPixels, autoOrient });
+  const decoded = await decodeImage(picture, { limitInputPixels, autoOrient, urls: false });
   const { width, height } = decoded;
   if (width !== image.width || height !== image.height)
     throw new YoloError(

@@ -32,6 +32,9 @@ export type ToWorker =
       readonly count: number;
       /** RGB pixels at the beginning of it, of which only the rows that are read; the host's again from 'packed' on. */
       readonly pixels: SharedArrayBuffer;
+      /** Of the pixels, which are fewer than the letterbox's where the picture was decoded smaller. */
+      readonly width: number;
+      readonly height: number;
       readonly letterbox: Letterbox;
       readonly plan: LanePlan;
     }

@@ -110,8 +110,14 @@ export class Lane {
       // The result may fail before anybody waits for it.
       this.#result.catch(() => {});
     }
-    const { width, height } = image;
-    const letterbox = createLetterbox(width, height, plan.inputWidth, plan.inputHeight, plan.format.letterbox);
+    const { width, height, original = image } = image;
+    const letterbox = createLetterbox(
+      original.width,
+      original.height,
+      plan.inputWidth,
+      plan.inputHeight,
+      plan.format.letterbox,
+    );
     const length = width * height * 3;
     if (this.#pixels.byteLength < length) this.#pixels = allocate(length);
     const pixels = this.#pixels;
@@ -122,6 +128,8 @@ export class Lane {
       slot,
       count,
       pixels,
+      width,
+      height,
       letterbox,
       plan,
     } satisfies ToWorker);
@@ -149,7 +157,10 @@ export class Lane {
     await this.#ended;
   }
 
-  /** For tests of what happens when a worker dies. */
+  /**
+   * For tests of what happens when a worker dies. Not in the middle of a run: onnxruntime-node, stopped there, ends the
+   * process.
+   */
   kill(): Promise<number> {
     return this.#worker.terminate();
   }

@@ -116,11 +116,13 @@ function describe(values: readonly InferenceSession.ValueMetadata[]): TensorInfo
   });
 }
 
-function pack({ pixels, letterbox, plan, slot, count }: Picture): number {
+function pack({ pixels, width, height, letterbox, plan, slot, count }: Picture): number {
   const started = performance.now();
-  const { imageWidth: width, imageHeight: height, inputWidth, inputHeight } = letterbox;
+  const { inputWidth, inputHeight } = letterbox;
   const image = { data: new Uint8Array(pixels, 0, width * height * 3), width, height };
-  packer.pack(image, letterbox, plan.format, inputView(plan, count), slot * 3 * inputWidth * inputHeight);
+  // Where a picture lies in the input does not depend on the size at which it was decoded.
+  const placement = { ...letterbox, imageWidth: width, imageHeight: height };
+  packer.pack(image, placement, plan.format, inputView(plan, count), slot * 3 * inputWidth * inputHeight);
   letterboxes[slot] = letterbox;
   return performance.now() - started;
 }
@@ -163,10 +165,10 @@ function fromOrt(name: string, { type, dims, data }: OrtTensor): Tensor {
   const view = data as unknown as Uint16Array;
   return {
     name,
-    type: type as TensorType,
+    type,
     dims,
-    data: isFloat16 ? new Uint16Array(view.buffer, view.byteOffset, view.length) : (data as Tensor['data']),
-  };
+    data: isFloat16 ? new Uint16Array(view.buffer, view.byteOffset, view.length) : data,
+  } as Tensor;
 }
 
 /** One picture's part of an output of a batch. A copy: a view would travel with the whole batch behind it. */
@@ -177,7 +179,7 @@ function partOf(tensor: Tensor, index: number, count: number): Tensor {
     ...tensor,
     dims: [1, ...tensor.dims.slice(1)],
     data: tensor.data.slice(index * length, (index + 1) * length),
-  };
+  } as Tensor;
 }
 
 function feedsOf(ort: Ort, session: InferenceSession, plan: LanePlan, count: number): Record<string, OrtTensor> {

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { YoloError } from '../errors.js';
 import type { RgbImage } from '../types.js';
 import type { BackendStats, LanePlan, LaneResult, PictureSource } from './backend.js';
@@ -84,7 +85,11 @@ export class PictureQueue<L extends PictureLane = PictureLane> {
       );
     const job = new Job(pictures, plan);
     const onAbort = (): void => this.#settle(job, () => job.reject(signal!.reason));
-    signal?.addEventListener('abort', onAbort, { once: true });
+    if (signal !== undefined) {
+      // One signal may stop any number of calls: Node's warning of a leak, from the eleventh on, would be wrong.
+      setMaxListeners(0, signal);
+      signal.addEventListener('abort', onAbort, { once: true });
+    }
     this.#unsettled++;
     this.#enqueue(job);
     try {

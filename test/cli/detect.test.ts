@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path';
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ownCacheFolder, PHOTO } from '../support/default-detector.js';
+import { bytes, serve } from '../support/http-server.js';
 import { command, commandOnTerminal } from './command.js';
 
 const cacheFolder = ownCacheFolder();
@@ -115,6 +116,28 @@ describe('migraphx-yolo detect', () => {
       new Set(['airplane', 'person']),
     );
     for (const { confidence } of only.detections) expect(confidence).toBeGreaterThan(0.4);
+  });
+
+  it('fetches URLs once, from private addresses only where that is allowed, and draws on what it fetched', async () => {
+    const server = await serve({ '/street.jpg': bytes(readFileSync(PHOTO)) });
+    const url = `http://ann:secret@127.0.0.1:${server.port}/street.jpg?key=1`;
+    const args = ['detect', url, `${server.origin}/nowhere.jpg`, '--json', '--save', 'fetched'];
+    const refused = await command(args, here);
+    expect(refused.code).toBe(1);
+    expect(refused.stderr).toMatch(/^error: .*street\.jpg.* leads to 127\.0\.0\.1, an address that is not public/m);
+    expect(refused.stdout + refused.stderr).not.toContain('secret');
+    expect(server.connections()).toBe(0);
+
+    const { code, stdout, stderr } = await command([...args, '--allow-private-addresses'], here);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^error: Cannot fetch the picture http.*nowhere\.jpg: the server answered 404 Not Found$/m);
+    const [only] = JSON.parse(stdout);
+    expect(only.file).toBe(`${server.origin}/street.jpg?key=1`);
+    expect(only.saved).toBe(join('fetched', 'street.jpg'));
+    expect(only.detections.length).toBeGreaterThan(0);
+    expect(await sharp(join(cwd, only.saved)).metadata()).toMatchObject({ format: 'jpeg', width: 640, height: 484 });
+    expect(server.asked).toEqual(['/street.jpg?key=1', '/nowhere.jpg']);
+    await server.close();
   });
 
   it('holds single classes to thresholds of their own with --class-threshold', async () => {

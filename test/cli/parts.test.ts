@@ -48,6 +48,16 @@ describe('findPictures', () => {
     expect((await find('c/[1].jpg', 'c/raw')).pictures).toEqual(['c/[1].jpg', 'c/raw']);
   });
 
+  it('takes URLs, each once, and names them without user and password', async () => {
+    const url = 'https://ann:secret@example.org/cams/1.jpg?at=2';
+    const { pictures, problems } = await findPictures([url, 'HTTP://example.org', url, 'http://ann:secret@[/'], signal);
+    expect(pictures).toEqual([
+      { name: 'https://example.org/cams/1.jpg?at=2', input: new URL(url) },
+      { name: 'http://example.org/', input: new URL('http://example.org') },
+    ]);
+    expect(problems).toEqual(['an argument that begins as a URL is none']);
+  });
+
   it('tells of each argument that names no picture, and refuses when none does', async () => {
     file('d/1.jpg');
     mkdirSync(join(folder, 'empty'));

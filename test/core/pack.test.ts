@@ -227,13 +227,22 @@ describe('packing', () => {
   });
 
   it.each([
-    ['another picture than the letterbox is for', { width: 3 }, {}, {}, /4×2 .* 3×2/],
-    ['another height', { height: 3 }, {}, {}, /4×2 .* 4×3/],
-    ['too few bytes', { data: new Uint8Array(23) }, {}, {}, /24 bytes .* 23/],
-    ['an array of another type', {}, { type: 'float16' }, {}, /Uint16Array for float16 .* Float32Array/],
-    ['a target that is too short', {}, {}, { offset: 1 }, /48 values from 1 .* 48/],
-    ['a place between values', {}, {}, { offset: 0.5 }, /from 0\.5/],
-    ['a place before the target', {}, {}, { offset: -1 }, /from -1/],
+    ['another picture than the letterbox is for', { width: 3 }, {}, {}, /4×2 .* 3 \(number\) × 2/],
+    ['another height', { height: 3 }, {}, {}, /4×2 .* × 3/],
+    ['too few bytes', { data: new Uint8Array(23) }, {}, {}, /image\.data .* 24 values .* 23/],
+    [
+      'bytes of another type',
+      { data: Array(24).fill(0) as unknown as Uint8Array },
+      {},
+      {},
+      /Uint8Array .* an array of 24/,
+    ],
+    ['an array of another type', {}, { type: 'float16' }, {}, /target to be a Uint16Array .*Float32Array/],
+    ['a layout that does not exist', {}, { layout: 'hwc' }, {}, /'nchw' or 'nhwc' but received "hwc"/],
+    ['a deviation that is no number', {}, { mean: [0, 0, 0], std: [1, 1, NaN] }, {}, /std\[2\] .* NaN/],
+    ['a target that is too short', {}, {}, { offset: 1 }, /target .* 49 values .* 48/],
+    ['a place between values', {}, {}, { offset: 0.5 }, /offset .* 0\.5/],
+    ['a place before the target', {}, {}, { offset: -1 }, /offset .* -1/],
   ] as const)('refuses %s', (_, image, format, { offset = 0 }: { offset?: number }, message) => {
     let thrown: unknown;
     try {
@@ -241,14 +250,14 @@ describe('packing', () => {
       new TensorPacker().pack(
         { ...picture(4, 2), ...image },
         letterbox,
-        { ...PLAIN, ...format },
+        { ...PLAIN, ...format } as InputFormat,
         new Float32Array(48),
         offset,
       );
     } catch (error) {
       thrown = error;
     }
-    expect(YoloError.is(thrown, 'ERR_YOLO_SHAPE_MISMATCH')).toBe(true);
+    expect(YoloError.is(thrown)).toBe(true);
     expect((thrown as Error).message).toMatch(message);
   });
 });

@@ -46,3 +46,12 @@ it('what lies in other rows makes no difference', () => {
     ),
   );
 });
+
+it('of a picture many times as high no more than of one twice as high, so that laying it in takes no longer', () => {
+  for (const height of [1280, 1920, 4320, 8640, 17_280]) {
+    const ranges = rowsRead(height, 640);
+    let rows = 0;
+    for (let at = 0; at < ranges.length; at += 2) rows += ranges[at + 1]! - ranges[at]!;
+    expect(rows).toBeLessThanOrEqual(2 * 640);
+  }
+});

@@ -94,6 +94,16 @@ describe('the COCO evaluator', () => {
     expect(evaluateCoco(truthOf(object([0, 0, 20, 20])), [box([50, 50, 20, 20], 0.9)]).stats.AP50).toBe(0);
   });
 
+  it('counts boxes in a picture without objects as wrong, and those above the right one the most', () => {
+    const truth = truthOf(object([0, 0, 20, 20]));
+    const right = box([0, 0, 20, 20], 0.5);
+    const onBackground = (score: number) => box([30, 30, 20, 20], score, { image_id: 2 });
+    expect(evaluateCoco(truth, [right]).stats.AP50).toBeCloseTo(1, 12);
+    expect(evaluateCoco(truth, [right, onBackground(0.9)]).stats.AP50).toBeCloseTo(1 / 2, 12);
+    expect(evaluateCoco(truth, [right, onBackground(0.9), onBackground(0.8)]).stats.AP50).toBeCloseTo(1 / 3, 12);
+    expect(evaluateCoco(truth, [right, onBackground(0.1)]).stats.AP50).toBeCloseTo(1, 12);
+  });
+
   it('lets any number of boxes lie in a crowd without counting them', () => {
     const truth = truthOf(object([0, 0, 20, 20]), object([100, 0, 100, 100], { iscrowd: 1 }));
     const inCrowd = [0, 20, 40].map((x) => box([100 + x, 10, 10, 10], 0.95));

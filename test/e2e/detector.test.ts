@@ -239,6 +239,25 @@ describe('detect()', () => {
     expect(three).toEqual({ status: 'rejected', reason: 'words are a reason too' });
     expect((await detector.detect(PHOTO)).length).toBeGreaterThan(0);
   });
+
+  it('takes one signal for any number of calls, without a warning', async () => {
+    const warnings: Error[] = [];
+    const note = (warning: Error) => warnings.push(warning);
+    process.on('warning', note);
+    const { signal } = new AbortController();
+    const pictures: RawImage[] = Array.from({ length: 12 }, () => ({
+      data: new Uint8Array(3),
+      width: 1,
+      height: 1,
+      channels: 3,
+    }));
+    await Promise.all(pictures.map((picture) => detector.detect(picture, { signal })));
+    await detector.detectBatch(pictures, { signal });
+    // Warnings come with the next tick.
+    await new Promise(setImmediate);
+    process.off('warning', note);
+    expect(warnings).toEqual([]);
+  });
 });
 
 describe('detectBatch()', () => {

@@ -5,7 +5,9 @@ import {
   Detector,
   type DetectorOptions,
   type ImageInput,
+  type Outputs,
   type Postprocessor,
+  requireOutput,
   type Tensor,
   YoloError,
   type YoloErrorCode,
@@ -37,6 +39,7 @@ describe('Detector.create()', () => {
         decode: async (outputs, image) => {
           expectTypeOf(outputs).toEqualTypeOf<Readonly<Record<string, Tensor>>>();
           expectTypeOf(image.width).toEqualTypeOf<number>();
+          expectTypeOf(image.boxesToImage(new Float32Array(4))).toExtend<Float32Array>();
           return { width: image.width };
         },
       },
@@ -52,6 +55,30 @@ describe('Detector.create()', () => {
     // @ts-expect-error a postprocessor without decode
     void Detector.create({ postprocessor: { name: 'nothing' } });
     void Detector.create({ device: 'gpu:1', imageSize: [640, 384], classes: ['person', 3] as const });
+  });
+});
+
+describe('Tensor', () => {
+  it('has the array of its element type', () => {
+    expectTypeOf<Tensor<'float32'>['data']>().toEqualTypeOf<Float32Array>();
+    expectTypeOf<Tensor<'int64'>['data']>().toEqualTypeOf<BigInt64Array>();
+    expectTypeOf<Tensor<'bool' | 'uint8'>['data']>().toEqualTypeOf<Uint8Array>();
+    expectTypeOf<Tensor<'float16'>>().toExtend<Tensor>();
+  });
+
+  it('is narrowed by its type', () => {
+    const output = {} as Outputs[string];
+    if (output.type === 'int64') expectTypeOf(output.data).toEqualTypeOf<BigInt64Array>();
+    else if (output.type === 'float32') expectTypeOf(output).toEqualTypeOf<Tensor<'float32'>>();
+  });
+
+  it('comes out of requireOutput() with the type that was asked for', () => {
+    const outputs: Outputs = {};
+    expectTypeOf(requireOutput(outputs, 'a', { type: 'float32', dims: [1, null] })).toEqualTypeOf<Tensor<'float32'>>();
+    expectTypeOf(requireOutput(outputs, 'a', { dims: [1] })).toEqualTypeOf<Tensor>();
+    expectTypeOf(requireOutput(outputs, 'a')).toEqualTypeOf<Tensor>();
+    // @ts-expect-error a type that does not exist
+    requireOutput(outputs, 'a', { type: 'float' });
   });
 });
 

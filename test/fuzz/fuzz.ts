@@ -156,6 +156,15 @@ export const anyValue: fc.Arbitrary<unknown> = fc.oneof(
   }),
 );
 
+/** As `options()`, of a few of the keys, so that most are good altogether. */
+export function fewOptions(
+  good: Readonly<Record<string, fc.Arbitrary<unknown>>>,
+): fc.Arbitrary<Record<string, unknown>> {
+  return fc
+    .subarray(Object.keys(good), { maxLength: 4 })
+    .chain((keys) => options(Object.fromEntries(keys.map((key) => [key, good[key]!]))));
+}
+
 /** Objects whose keys have mostly a good value, now and then any other, and now and then are keys of nobody. */
 export function options(good: Readonly<Record<string, fc.Arbitrary<unknown>>>): fc.Arbitrary<Record<string, unknown>> {
   const known = fc.record(

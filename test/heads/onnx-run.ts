@@ -76,7 +76,7 @@ export class OnnxModel {
     const results = await this.#session.run(feeds);
     return this.#session.outputNames.map((name) => {
       const output = results[name];
-      return { name, type: output.type as Tensor['type'], dims: output.dims, data: output.data as Tensor['data'] };
+      return { name, type: output.type, dims: output.dims, data: output.data } as Tensor;
     });
   }
 

@@ -33,12 +33,8 @@ function detect(rows: number[][], more: Partial<Suppression> = {}, letterbox = u
 }
 
 describe('the outputs of one picture', () => {
-  const tensor = (name: string, type: Tensor['type'], dims: number[], data: Tensor['data']): Tensor => ({
-    name,
-    type,
-    dims,
-    data,
-  });
+  const tensor = (name: string, type: Tensor['type'], dims: number[], data: Tensor['data']) =>
+    ({ name, type, dims, data }) as Tensor;
 
   it('are views of a float32 batch, without its first dimension', () => {
     const data = Float32Array.from({ length: 12 }, (_, i) => i);

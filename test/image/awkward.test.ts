@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { YoloError } from '../../lib/errors.js';
 import { decodeImage } from '../../lib/image/decode.js';
-import type { RgbImage } from '../../lib/types.js';
+import type { ImageInput, RgbImage } from '../../lib/types.js';
 import { describeShared, shared } from '../support/shared.js';
 
 /**
@@ -69,6 +69,21 @@ function fingerprint({ data, width, height }: RgbImage): [number, number, string
   return [width, height, createHash('sha256').update(data).digest('hex').slice(0, 16)];
 }
 
+/** In levels, over all pixels of one and those of another at their places. */
+function meanDifference(one: RgbImage, other: RgbImage, place: (x: number, y: number) => [number, number]): number {
+  let sum = 0;
+  for (let y = 0; y < one.height; y++) {
+    for (let x = 0; x < one.width; x++) {
+      const [toX, toY] = place(x, y);
+      for (const channel of [0, 1, 2])
+        sum += Math.abs(
+          one.data[3 * (y * one.width + x) + channel]! - other.data[3 * (toY * one.width + toX) + channel]!,
+        );
+    }
+  }
+  return sum / one.data.length;
+}
+
 describeShared('awkward pictures', () => {
   for (const [file, width, height, sha256] of SAME_AS_PILLOW) {
     it(`has the bytes that Pillow gives: ${file}`, async () => {
@@ -94,6 +109,35 @@ describeShared('awkward pictures', () => {
       expect((error as YoloError).message).toMatch(message);
     });
   }
+
+  it('show one scene the same way up, whichever of the orientations they are stored in', async () => {
+    const first = await decodeImage(shared('awkward/exif_landscape_1.jpg'));
+    for (const orientation of [2, 3, 4, 6, 8]) {
+      const other = await decodeImage(shared(`awkward/exif_landscape_${orientation}.jpg`));
+      expect([other.width, other.height]).toEqual([first.width, first.height]);
+      // Each has its number written on it, and was compressed by itself.
+      const upright = meanDifference(first, other, (x, y) => [x, y]);
+      const mirrored = meanDifference(first, other, (x, y) => [first.width - 1 - x, y]);
+      const upsideDown = meanDifference(first, other, (x, y) => [first.width - 1 - x, first.height - 1 - y]);
+      expect(upright, `orientation ${orientation}`).toBeLessThan(20);
+      expect(Math.min(mirrored, upsideDown)).toBeGreaterThan(2.5 * upright);
+    }
+  });
+
+  it('are the same as a path, bytes and a Blob, down to the error', { timeout: 120_000 }, async () => {
+    const outcome = (input: ImageInput) =>
+      decodeImage(input).then(fingerprint, (error: YoloError) => [
+        error.code,
+        error.message.replace(/^.*? (?=is|has|cannot)/, ''),
+      ]);
+    for (const file of [SAME_AS_PILLOW, NEAR, REFUSED].flatMap((list) => list.map(([name]) => name))) {
+      const path = shared(`awkward/${file}`);
+      const bytes = readFileSync(path);
+      const ofPath = await outcome(path);
+      expect([file, await outcome(bytes)]).toEqual([file, ofPath]);
+      expect([file, await outcome(new Blob([bytes]))]).toEqual([file, ofPath]);
+    }
+  });
 
   it('are all looked at', () => {
     const known = [SAME_AS_PILLOW, NEAR, REFUSED].flatMap((list) => list.map(([file]) => file));

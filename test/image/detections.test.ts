@@ -71,9 +71,15 @@ describe('Detections', () => {
     ];
     for (const one of wrong)
       expect(code(() => Detections.from(one, { labels, image }))).toBe('ERR_YOLO_INVALID_ARGUMENT');
-    expect(code(() => Detections.from(good, { labels, image: { width: 0, height: 1 } }))).toBe(
-      'ERR_YOLO_INVALID_ARGUMENT',
-    );
+    const odd = [
+      { labels, image: { width: 0, height: 1 } },
+      { labels, image: { width: Infinity, height: 1 } },
+      { labels, image: { width: 1, height: '1' as unknown as number } },
+      { labels: new Array<string>(3), image },
+      { labels, image, source: 7 as unknown as string },
+      { labels, image, autoOrient: 'no' as unknown as boolean },
+    ];
+    for (const context of odd) expect(code(() => Detections.from(good, context))).toBe('ERR_YOLO_INVALID_ARGUMENT');
   });
 
   it('take the confidence of a quantised model that rounds past 1', () => {
@@ -118,7 +124,8 @@ describe('Detections', () => {
     });
     expect(coco.toCocoResults({ imageId: 1 }).map((row) => row.category_id)).toEqual([1, 13, 90]);
     expect(code(() => some().toCocoResults({ imageId: 1, categoryIds: [1] }))).toBe('ERR_YOLO_INVALID_ARGUMENT');
-    expect(code(() => some().toCocoResults({ imageId: 1.5 }))).toBe('ERR_YOLO_INVALID_ARGUMENT');
+    for (const imageId of [1.5, Infinity, '1'] as number[])
+      expect(code(() => some().toCocoResults({ imageId }))).toBe('ERR_YOLO_INVALID_ARGUMENT');
   });
 
   it('are not merged across pictures or labels', () => {

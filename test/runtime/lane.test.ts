@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as after } from 'node:timers/promises';
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { LanePlan, PictureSource } from '../../lib/runtime/backend.js';
 import { createOnnxRuntimeBackend, type OnnxRuntimeBackend } from '../../lib/runtime/onnxruntime.js';
@@ -118,7 +118,7 @@ describe('a worker that dies', () => {
       expect(await servedBy(backend, 'DIE_AFTER')).toBe(1);
       // At once, when nobody has noticed it yet, and later, when it is known.
       expect(await servedBy(backend, 'DIE_AFTER')).toBe(2);
-      await after(50);
+      await delay(50);
       expect(backend.lanes[0]!.alive).toBe(false);
       expect(await servedBy(backend)).toBe(3);
     }));
@@ -158,6 +158,40 @@ describe('a worker that dies', () => {
     ).rejects.toMatchObject({ code: 'ERR_YOLO_LANE_FAILED', message: expect.stringContaining('code 4') });
     expect(isExitGuarded()).toBe(false);
   });
+
+  it('by a kill from outside in the middle of a run costs nobody a result', () =>
+    withBackend(
+      async (backend) => {
+        const before = await servedBy(backend);
+        // Two are in the model, one is decoded, and the others wait.
+        const deedsOfCalls = ['SLOW', 'SLOW', 'FINE', 'SLOW', 'FINE', 'FINE'] as const;
+        const calls = deedsOfCalls.map((deed) => servedBy(backend, deed));
+        await delay(60);
+        await backend.lanes[0]!.kill();
+        // Of the two workers that began, and the one in place of the one that was killed.
+        for (const worker of [before, ...(await Promise.all(calls))]) expect([1, 2, 3]).toContain(worker);
+        expect(backend.stats()).toMatchObject({ lanesReplaced: 1, completed: 7, queued: 0, decoded: 0 });
+      },
+      { lanes: 2 },
+    ));
+
+  it('by a kill from outside, twice with one picture, rejects that one by its name and keeps what was done', () =>
+    withBackend(async (backend) => {
+      const done = servedBy(backend);
+      const bad = servedBy(backend, 'SLOW');
+      const behind = servedBy(backend);
+      expect(await done).toBe(1);
+      await delay(50);
+      await backend.lanes[0]!.kill();
+      expect(await behind).toBe(2);
+      await delay(50);
+      await backend.lanes[0]!.kill();
+      await expect(bad).rejects.toMatchObject({
+        code: 'ERR_YOLO_LANE_FAILED',
+        detail: { pictures: ['SLOW.jpg'] },
+      });
+      expect(await servedBy(backend)).toBe(3);
+    }));
 
   it('does not keep close() waiting, at whatever moment', async () => {
     for (const deed of ['DIE_IN_PACK', 'DIE_IN_RUN', 'DIE_AFTER'] as const) {

@@ -39,6 +39,14 @@ describe('options of create()', () => {
     [{ imageSize: [640] }, 'Expected imageSize to be a number or [width, height] but received an array of 1'],
     [{ imageSize: [640, 0] }, 'Expected imageSize to be a whole number in [1, 16384] but received 0 (number)'],
     [{ inputFormat: { divisor: 0 } }, 'Expected inputFormat.divisor'],
+    [{ inputFormat: { divisor: 1e-50 } }, 'Expected inputFormat.divisor in [0.000001, 1000000] but received 1e-50'],
+    [
+      { classThresholds: new Map([['person', 0.5]]) },
+      'Expected classThresholds to be an object but received an object (Map)',
+    ],
+    [Promise.resolve({}), 'Expected options to be an object but received an object (Promise)'],
+    [{ labels: new Array(2) }, 'Expected labels[0] to be a string that is not empty but received undefined'],
+    [{ classes: new Array(1) }, 'Expected classes[0] to be a whole number of at least 0 but received undefined'],
     [{ inputFormat: { mean: [1, 2] } }, 'Expected inputFormat.mean to have 3 numbers but received an array of 2'],
     [{ inputFormat: { mean: [1, 2, 3] } }, 'Expected inputFormat.mean and inputFormat.std together'],
     [
@@ -77,6 +85,14 @@ describe('options of create()', () => {
         ...{ confidenceThreshold: 0, iouThreshold: 1, classes: ['a', 0], signal: new AbortController().signal },
       }),
     ).not.toThrow();
+  });
+
+  it('may be an instance of a class', () => {
+    class Settings {
+      confidenceThreshold = 0.5;
+    }
+    expect(() => checkDetectorOptions(new Settings())).not.toThrow();
+    expect(() => checkDetectOptions(Object.assign(Object.create(null), { classes: ['cat'] }))).not.toThrow();
   });
 
   it('take a postprocessor that is an instance of a class', () => {

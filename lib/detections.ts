@@ -1,9 +1,11 @@
 import { types } from 'node:util';
 import { COCO_CATEGORY_IDS } from './core/coco-categories.js';
+import { type ExtraLayout, extraSize } from './core/extra.js';
+import type { Letterbox } from './core/letterbox.js';
 import { describeInput, isHttpUrl } from './image/input.js';
 import { COCO_LABELS } from './labels.js';
 import { show } from './show.js';
-import type { DetectionTimings, ImageInput } from './types.js';
+import type { DetectionTimings, ImageInput, Tensor } from './types.js';
 import { aBoolean, arrayOf, aString, type Check, integerFrom, invalid, objectWith } from './validation.js';
 
 /** One object in a picture. */
@@ -14,6 +16,39 @@ export interface Detection {
   readonly confidence: number;
   readonly classId: number;
   readonly label: string;
+  /** Of a pose model: each point's x and y in pixels of the upright picture and, where the model gives it, visibility, 0..1. */
+  readonly keypoints?: readonly Keypoint[];
+  /** Of a model with rotated boxes; `xyxy` is its upright bounds, cut off at the picture's border. */
+  readonly rotatedBox?: RotatedBox;
+  /** Of a segmentation model: the weight of each of the `maskPrototypes` in this object's mask, before the sigmoid. Views the detections' own memory. */
+  readonly maskCoefficients?: Float32Array;
+}
+
+export type Keypoint = readonly [x: number, y: number, visibility?: number];
+
+/** In pixels of the upright picture, before the box is turned about its centre. */
+export interface RotatedBox {
+  readonly cx: number;
+  readonly cy: number;
+  readonly width: number;
+  readonly height: number;
+  /** Radians, clockwise as one sees the picture; as the model gives it, in no fixed range. */
+  readonly angle: number;
+}
+
+/** What masks are made of: that of an object is sigmoid(sum of coefficient * prototype), cut to its box. */
+export interface MaskPrototypes {
+  /** [1, M, h, w] over the whole input of the model. */
+  readonly tensor: Tensor;
+  /** Where the picture lies in that input. */
+  readonly letterbox: Letterbox;
+}
+
+/** What a model finds of each object beside its box and class. */
+export interface DetectionExtra {
+  readonly layout: ExtraLayout;
+  /** [n, values of one object], in pixels of the upright picture where they are places. */
+  readonly values: Float32Array;
 }
 
 /** Detections in columns, one row an object. */
@@ -24,6 +59,8 @@ export interface DetectionColumns {
   readonly confidence: Float32Array;
   /** [n] */
   readonly classId: Int32Array;
+  /** Keypoints, rotated boxes or mask coefficients. Defaults to none. */
+  readonly extra?: DetectionExtra;
 }
 
 export interface DetectionsContext {
@@ -32,6 +69,8 @@ export interface DetectionsContext {
   /** Size of the upright picture, in pixels. */
   readonly image: { readonly width: number; readonly height: number };
   readonly timings?: DetectionTimings;
+  /** Of a segmentation model. */
+  readonly maskPrototypes?: MaskPrototypes;
   /** The file that `annotate()` draws on; an `http:` URL is not fetched for it. */
   readonly source?: string | URL;
   /** Whether boxes are in the picture as EXIF orientation turns it. Defaults to true. */
@@ -56,7 +95,16 @@ export interface CocoOptions {
 
 export interface DetectionsJson {
   image: { width: number; height: number };
-  detections: { label: string; classId: number; confidence: number; xyxy: [number, number, number, number] }[];
+  detections: {
+    label: string;
+    classId: number;
+    confidence: number;
+    xyxy: [number, number, number, number];
+    /** Where the model finds them: x, y, visibility. */
+    keypoints?: number[][];
+    /** Where the model finds it; the angle has 4 decimals. */
+    rotatedBox?: RotatedBox;
+  }[];
 }
 
 export interface AnnotateOptions {
@@ -99,6 +147,10 @@ export class Detections implements Iterable<Detection>, DetectionColumns {
   readonly xyxy: Float32Array;
   readonly confidence: Float32Array;
   readonly classId: Int32Array;
+  /** Keypoints, rotated boxes or mask coefficients; undefined where the model has none. */
+  readonly extra: DetectionExtra | undefined;
+  /** What masks are made of; undefined where the model has none. */
+  readonly maskPrototypes: MaskPrototypes | undefined;
   /** Class names in class order. */
   readonly labels: readonly string[];
   /** Size of the upright picture, in pixels. */
@@ -112,11 +164,13 @@ export class Detections implements Iterable<Detection>, DetectionColumns {
 
   private constructor(
     columns: DetectionColumns,
-    { labels, image, timings, source, autoOrient = true }: DetectionsContext,
+    { labels, image, timings, source, maskPrototypes, autoOrient = true }: DetectionsContext,
   ) {
     this.xyxy = columns.xyxy;
     this.confidence = columns.confidence;
     this.classId = columns.classId;
+    this.extra = columns.extra;
+    this.maskPrototypes = maskPrototypes;
     this.labels = labels;
     this.image = image;
     this.timings = timings;
@@ -141,6 +195,7 @@ export class Detections implements Iterable<Detection>, DetectionColumns {
         `Expected 4 coordinates, 1 confidence and 1 class for each detection but received ${xyxy.length}, ${count} and ${classId.length}`,
         { xyxy: xyxy.length, confidence: count, classId: classId.length },
       );
+    checkExtra(columns.extra, count);
     const checkSide = integerFrom(1, Number.MAX_SAFE_INTEGER);
     checkSide(image?.width, "the picture's width");
     checkSide(image?.height, "the picture's height");
@@ -191,8 +246,10 @@ export class Detections implements Iterable<Detection>, DetectionColumns {
       Array.from(part.confidence, (confidence, index) => ({ part, index, confidence })),
     );
     rows.sort((a, b) => b.confidence - a.confidence);
-    const { labels, image, autoOrient } = first;
-    return new Detections(first.#rows(rows), { labels, image, source, autoOrient });
+    const { labels, image, autoOrient, extra } = first;
+    // Mask coefficients are of no use away from the prototypes of their own run.
+    const isAlike = extra?.layout.kind !== 'mask' && parts.every((part) => isSameLayout(part.extra, extra));
+    return new Detections(first.#rows(rows, isAlike), { labels, image, source, autoOrient });
   }
 
   get length(): number {
@@ -211,7 +268,14 @@ export class Detections implements Iterable<Detection>, DetectionColumns {
       number,
     ];
     const classId = this.classId[place]!;
-    return { xyxy: [x1, y1, x2, y2], confidence: this.confidence[place]!, classId, label: this.labels[classId]! };
+    const label = this.labels[classId]!;
+    return {
+      xyxy: [x1, y1, x2, y2],
+      confidence: this.confidence[place]!,
+      classId,
+      label,
+      ...extraOf(this.extra, place),
+    };
   }
 
   *[Symbol.iterator](): Generator<Detection, undefined> {
@@ -233,11 +297,13 @@ export class Detections implements Iterable<Detection>, DetectionColumns {
     const { width, height } = this.image;
     return {
       image: { width, height },
-      detections: Array.from(this, ({ label, classId, confidence, xyxy }) => ({
+      detections: Array.from(this, ({ label, classId, confidence, xyxy, keypoints, rotatedBox }) => ({
         label,
         classId,
         confidence: rounded(confidence, 5),
         xyxy: xyxy.map((side) => rounded(side, 2)) as [number, number, number, number],
+        ...(keypoints && { keypoints: keypoints.map((point) => point.map((value) => rounded(value!, 2))) }),
+        ...(rotatedBox && { rotatedBox: roundedBox(rotatedBox) }),
       })),
     };
   }
@@ -360,17 +426,59 @@ export class Detections implements Iterable<Detection>, DetectionColumns {
     return picture;
   }
 
-  #rows(rows: readonly { part: Detections; index: number }[]): Detections {
+  #rows(rows: readonly { part: Detections; index: number }[], keepsExtra = true): Detections {
     const xyxy = new Float32Array(4 * rows.length);
     const confidence = new Float32Array(rows.length);
     const classId = new Int32Array(rows.length);
+    const layout = keepsExtra ? this.extra?.layout : undefined;
+    const size = layout === undefined ? 0 : extraSize(layout);
+    const values = new Float32Array(size * rows.length);
     for (const [place, { part, index }] of rows.entries()) {
       xyxy.set(part.xyxy.subarray(4 * index, 4 * index + 4), 4 * place);
       confidence[place] = part.confidence[index]!;
       classId[place] = part.classId[index]!;
+      if (size > 0) values.set(part.extra!.values.subarray(size * index, size * (index + 1)), size * place);
     }
-    return new Detections({ xyxy, confidence, classId }, this);
+    return new Detections({ xyxy, confidence, classId, extra: layout && { layout, values } }, this);
   }
+}
+
+function checkExtra(extra: Partial<DetectionExtra> | undefined, count: number): void {
+  if (extra === undefined) return;
+  const { layout, values } = extra ?? {};
+  const size = layout === undefined ? 0 : extraSize(layout);
+  if (!(types.isFloat32Array(values) && size > 0 && values.length === size * count))
+    throw invalid(
+      `Expected extra with a layout and ${count} rows of values as Float32Array but received ${show(extra)}`,
+      {},
+    );
+}
+
+function isSameLayout(a: DetectionExtra | undefined, b: DetectionExtra | undefined): boolean {
+  return JSON.stringify(a?.layout) === JSON.stringify(b?.layout);
+}
+
+function extraOf(
+  extra: DetectionExtra | undefined,
+  place: number,
+): Pick<Detection, 'keypoints' | 'rotatedBox' | 'maskCoefficients'> | undefined {
+  if (extra === undefined) return undefined;
+  const { layout } = extra;
+  const size = extraSize(layout);
+  const values = extra.values.subarray(size * place, size * (place + 1));
+  if (layout.kind === 'mask') return { maskCoefficients: values };
+  if (layout.kind === 'rotated') {
+    const [cx, cy, width, height, angle] = values as unknown as [number, number, number, number, number];
+    return { rotatedBox: { cx, cy, width, height, angle } };
+  }
+  const { points, dimensions } = layout;
+  const pointAt = (point: number) => values.subarray(dimensions * point, dimensions * (point + 1));
+  return { keypoints: Array.from({ length: points }, (_, point) => [...pointAt(point)] as unknown as Keypoint) };
+}
+
+function roundedBox({ cx, cy, width, height, angle }: RotatedBox): RotatedBox {
+  const [x, y, w, h] = [cx, cy, width, height].map((side) => rounded(side, 2)) as [number, number, number, number];
+  return { cx: x, cy: y, width: w, height: h, angle: rounded(angle, 4) };
 }
 
 function categoryIdsOf(labels: readonly string[]): readonly number[] {

@@ -122,7 +122,8 @@ export class Detector<T = Detections> {
       inPicture(index, images.length, () => assertImageInput(image));
     });
     const plan = this.#planFor(options);
-    const size = this.model.batch === 'dynamic' ? (this.#options.maxBatch ?? DEFAULTS.maxBatch) : 1;
+    const size =
+      this.model.batch === 'dynamic' && plan.head?.isFlat !== true ? (this.#options.maxBatch ?? DEFAULTS.maxBatch) : 1;
     const stop = new AbortController();
     const signal = options.signal === undefined ? stop.signal : AbortSignal.any([options.signal, stop.signal]);
     const runs: Promise<T[]>[] = [];
@@ -204,17 +205,22 @@ export class Detector<T = Detections> {
   }
 
   async #finish(image: ImageInput, result: LaneResult, plan: LanePlan, signal?: AbortSignal): Promise<T> {
-    const { xyxy, confidence, classId, timings, letterbox } = result;
+    const { xyxy, confidence, classId, extra: values, prototypes, timings, letterbox } = result;
+    const layout = plan.head?.extra;
     const context: DetectionsContext = {
       labels: this.labels,
       image: { width: letterbox.imageWidth, height: letterbox.imageHeight },
       timings,
+      maskPrototypes: prototypes && { tensor: prototypes, letterbox },
       source: typeof image === 'string' || image instanceof URL ? image : undefined,
       autoOrient: this.#options.autoOrient,
     };
     const postprocessor = this.#postprocessor;
     // Without a postprocessor T is Detections: create() has no other overload.
-    if (postprocessor === undefined) return Detections.from({ xyxy, confidence, classId }, context) as T;
+    if (postprocessor === undefined) {
+      const extra = layout && values && { layout, values };
+      return Detections.from({ xyxy, confidence, classId, extra }, context) as T;
+    }
     const outputs = Object.fromEntries(result.outputs!.map((tensor): [string, Tensor] => [tensor.name, tensor]));
     try {
       const decoding = postprocessor.decode(

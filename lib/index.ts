@@ -1,4 +1,6 @@
-export type { HeadLayout } from './core/heads/head.js';
+export type { ExtraLayout } from './core/extra.js';
+export type { Anchors, HeadLayout } from './core/heads/head.js';
+export type { Candidate } from './core/heads/recognise.js';
 export type { InputFormat } from './core/input-format.js';
 export type { Letterbox, LetterboxOptions } from './core/letterbox.js';
 export {
@@ -8,9 +10,13 @@ export {
   type CropOptions,
   type Detection,
   type DetectionColumns,
+  type DetectionExtra,
   Detections,
   type DetectionsContext,
   type DetectionsJson,
+  type Keypoint,
+  type MaskPrototypes,
+  type RotatedBox,
 } from './detections.js';
 export { Detector, type DetectorStats, type Results } from './detector.js';
 export { YoloError, type YoloErrorCode, type YoloErrorOptions, type YoloErrorPhase } from './errors.js';

@@ -1,25 +1,36 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { type Detections, Detector, type Device } from '../index.js';
+import { type AnnotateOptions, type Detections, Detector, type Device, YoloError } from '../index.js';
 import { ExitCode } from './exit-code.js';
 import { inOrder } from './in-order.js';
 import { findPictures, type Picture } from './pictures.js';
 import { printable } from './printable.js';
 import { noProgress, progressBar } from './progress.js';
-import { cocoReport, jsonReport, plural, type Report, tableReport, type Written } from './reports.js';
-import { type CropPath, cropPaths, savedPaths } from './saved-paths.js';
+import { cocoReport, csvReport, jsonReport, plural, type Report, tableReport, type Written } from './reports.js';
+import { type CropPath, cropPaths, labelPaths, savedPaths } from './saved-paths.js';
+import { writeText } from './text-file.js';
 
 /** Where files go that are written beside the results. */
 interface Places {
   /** By the picture's place. */
   readonly drawn: readonly string[];
+  readonly style: Pick<AnnotateOptions, 'labels' | 'lineWidth'>;
   readonly crop: CropPath | undefined;
+  /** Label files by the picture's place. */
+  readonly listed: readonly string[];
+  readonly includeConfidence: boolean | undefined;
 }
 
 interface Options {
   readonly model?: string;
   readonly save?: string;
   readonly saveCrops?: string;
+  /** False with --no-labels. */
+  readonly labels: boolean;
+  readonly lineWidth?: number;
+  readonly saveTxt?: string;
+  readonly saveConf?: boolean;
   readonly json?: boolean;
+  readonly csv?: boolean;
   readonly coco?: boolean;
   readonly confidence?: number;
   readonly classThreshold?: Readonly<Record<string, number>>;
@@ -32,6 +43,7 @@ interface Options {
   readonly lanes?: number;
   readonly threads?: number;
   readonly imageSize?: number | [number, number];
+  readonly limitInputPixels?: number;
   readonly quiet?: boolean;
 }
 
@@ -48,6 +60,7 @@ Examples:
   $ migraphx-yolo detect street.jpg
   $ migraphx-yolo detect photos/ --save boxes/ --confidence 0.4
   $ migraphx-yolo detect 'cams/**/*.jpg' --model yolov8n.onnx --json > boxes.json
+  $ migraphx-yolo detect photos/ --csv > boxes.csv
   $ migraphx-yolo detect evaluation/ --coco --confidence 0.001 > results.json
   $ cat street.jpg | migraphx-yolo detect - --classes person,dog
 
@@ -63,9 +76,22 @@ export function addDetectCommand(program: Command, signal: AbortSignal): void {
     .argument('<pictures...>', 'files, folders, patterns, or - for one encoded picture on stdin')
     .option('--model <file>', 'ONNX model (default: a small COCO detector of 80 classes, fetched once)')
     .option('--save <folder>', 'write copies of the pictures there, with the boxes drawn')
+    .option('--no-labels', 'draw boxes without class and confidence')
+    .option('--line-width <pixels>', "of drawn boxes, 1..1000 (default: by the picture's size)", lineWidth)
     .option('--save-crops <folder>', 'write what is in each box there, as a picture of its own')
-    .addOption(new Option('--json', 'print one JSON array, a line for each picture').conflicts('coco'))
-    .option('--coco', 'print one JSON array of COCO results; image_id is the number that a file is named by')
+    .option(
+      '--save-txt <folder>',
+      'write a YOLO label file for each picture there: class cx cy w h, in shares of its size',
+    )
+    .option('--save-conf', 'with the confidence at the end of each line of them')
+    .addOption(new Option('--json', 'print one JSON array, a line for each picture').conflicts(['coco', 'csv']))
+    .addOption(
+      new Option(
+        '--coco',
+        'print one JSON array of COCO results; image_id is the number that a file is named by',
+      ).conflicts('csv'),
+    )
+    .option('--csv', 'print one CSV file, a row for each object')
     .option('--confidence <n>', 'keep boxes above it, 0..1 (default: 0.25)', fraction)
     .option('--class-threshold <class=n>', 'the same for one class, by name or number; repeatable', classThreshold)
     .option('--iou <n>', "of boxes that overlap by more, keep the best, 0..1 (default: the model family's)", fraction)
@@ -85,21 +111,26 @@ export function addDetectCommand(program: Command, signal: AbortSignal): void {
       "640 or 640x480, for a model that leaves it open (default: the model's, else 640)",
       size,
     )
+    .option('--limit-input-pixels <n>', 'most pixels of a picture; one of more fails (default: 100000000)', count)
     .option('-q, --quiet', 'print no progress and no remarks, errors only')
     .addHelpText('after', EXAMPLES)
     .action((pictures: string[], options: Options) => detect(pictures, options, signal));
 }
 
 async function detect(args: readonly string[], options: Options, signal: AbortSignal): Promise<void> {
+  refuseIdle(options);
   const remark = (text: string) => {
     if (!options.quiet) console.error(printable(text));
   };
   const { pictures, problems } = await findPictures(args, signal);
   for (const problem of problems) console.error(`error: ${printable(problem)}`);
-  const { save, saveCrops } = options;
+  const { save, saveCrops, saveTxt, labels, lineWidth } = options;
   const places: Places = {
     drawn: save === undefined ? [] : await savedPaths(save, pictures),
+    style: { labels, lineWidth },
     crop: saveCrops === undefined ? undefined : await cropPaths(saveCrops, pictures, save),
+    listed: saveTxt === undefined ? [] : await labelPaths(saveTxt, pictures),
+    includeConfidence: options.saveConf,
   };
 
   const lanes = options.lanes ?? 1;
@@ -116,6 +147,7 @@ async function detect(args: readonly string[], options: Options, signal: AbortSi
     maxPerClass: options.maxPerClass,
     multiLabel: options.multiLabel,
     imageSize: options.imageSize,
+    limitInputPixels: options.limitInputPixels,
     allowDownload: true,
     onProgress: ({ message }) => remark(message),
     signal,
@@ -123,7 +155,7 @@ async function detect(args: readonly string[], options: Options, signal: AbortSi
   try {
     const { model, device, fallbackReason } = detector;
     remark(`${model.name} on ${device}${fallbackReason === undefined ? '' : ` (${fallbackReason})`}`);
-    const report = options.json ? jsonReport() : options.coco ? cocoReport(pictures) : tableReport();
+    const report = reportFor(options, pictures);
     if (report.remark !== undefined) remark(report.remark);
     const failed = problems.length + (await detectAll(pictures, places, report, options, detector, signal));
     if (failed > 0) console.error(`${failed} of ${plural(pictures.length + problems.length, 'picture')} failed`);
@@ -131,6 +163,27 @@ async function detect(args: readonly string[], options: Options, signal: AbortSi
   } finally {
     await detector.close();
   }
+}
+
+function reportFor({ json, coco, csv }: Options, pictures: readonly Picture[]): Report {
+  if (json) return jsonReport();
+  if (coco) return cocoReport(pictures);
+  return csv ? csvReport() : tableReport();
+}
+
+/** An option without effect would be a mistake that nobody sees. */
+function refuseIdle({ save, saveTxt, labels, lineWidth, saveConf = false }: Options): void {
+  const needs = (isGiven: boolean, option: string, folder: string | undefined, needed: string) => {
+    if (isGiven && folder === undefined)
+      throw new YoloError(
+        'ERR_YOLO_INVALID_ARGUMENT',
+        `${option} has no effect without ${needed} <folder>; give both`,
+        { phase: 'validate', detail: { option } },
+      );
+  };
+  needs(!labels, '--no-labels', save, '--save');
+  needs(lineWidth !== undefined, '--line-width', save, '--save');
+  needs(saveConf, '--save-conf', saveTxt, '--save-txt');
 }
 
 /** Prints results and errors in the order of the pictures; gives the number of pictures that failed. */
@@ -185,17 +238,19 @@ async function write(
   detections: Detections,
   image: Picture['input'],
   index: number,
-  { drawn, crop }: Places,
+  { drawn, style, crop, listed, includeConfidence }: Places,
 ): Promise<{ written: Written; error?: unknown }> {
-  const [copy, crops] = await Promise.allSettled([
-    saveDrawn(detections, image, drawn[index]),
+  const [copy, crops, labels] = await Promise.allSettled([
+    saveDrawn(detections, image, style, drawn[index]),
     saveCrops(detections, image, crop && ((box) => crop(index, box))),
+    saveLabels(detections, includeConfidence, listed[index]),
   ]);
-  const failed = [copy, crops].find((one) => one.status === 'rejected');
+  const failed = [copy, crops, labels].find((one) => one.status === 'rejected');
   return {
     written: {
       drawn: copy.status === 'fulfilled' ? copy.value : undefined,
       crops: crops.status === 'fulfilled' ? crops.value : undefined,
+      labels: labels.status === 'fulfilled' ? labels.value : undefined,
     },
     error: failed?.reason,
   };
@@ -204,9 +259,10 @@ async function write(
 async function saveDrawn(
   detections: Detections,
   image: Picture['input'],
+  style: Places['style'],
   path: string | undefined,
 ): Promise<string | undefined> {
-  if (path !== undefined) await detections.annotate(path, { image });
+  if (path !== undefined) await detections.annotate(path, { image, ...style });
   return path;
 }
 
@@ -220,6 +276,16 @@ async function saveCrops(
   for (let box = 0; box < detections.length; box++) paths.push(await pathOf(box));
   await detections.saveCrops((_, box) => paths[box], { image });
   return paths;
+}
+
+/** Of a picture without objects an empty file: it says so, and takes the place of an earlier run's. */
+async function saveLabels(
+  detections: Detections,
+  includeConfidence: boolean | undefined,
+  path: string | undefined,
+): Promise<string | undefined> {
+  if (path !== undefined) await writeText(path, detections.toYolo({ includeConfidence }));
+  return path;
 }
 
 function problemOf({ name }: Picture, error: unknown): string {
@@ -243,6 +309,12 @@ function fraction(text: string): number {
 function count(text: string): number {
   const value = numberOf(text);
   if (!Number.isSafeInteger(value) || value < 1) throw new InvalidArgumentError('Expected a whole number from 1 on.');
+  return value;
+}
+
+function lineWidth(text: string): number {
+  const value = count(text);
+  if (value > 1000) throw new InvalidArgumentError('Expected at most 1000 pixels.');
   return value;
 }
 

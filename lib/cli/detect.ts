@@ -1,8 +1,10 @@
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type Command, Option } from 'commander';
 import { type AnnotateOptions, type Detections, Detector, type Device, YoloError } from '../index.js';
+import { classList, classThreshold, count, fraction, lineWidth, size } from './arguments.js';
 import { ExitCode } from './exit-code.js';
 import { inOrder } from './in-order.js';
 import { findPictures, type Picture } from './pictures.js';
+import { print } from './print.js';
 import { printable } from './printable.js';
 import { noProgress, progressBar } from './progress.js';
 import { cocoReport, csvReport, jsonReport, plural, type Report, tableReport, type Written } from './reports.js';
@@ -292,52 +294,4 @@ function problemOf({ name }: Picture, error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
   // Many messages begin with the picture as it was given.
   return message.includes(name) ? message : `${name}: ${message}`;
-}
-
-/** Waits until it is written: the reader of stdout may be slower than the model. A failure comes as the signal's reason. */
-async function print(text: string, signal: AbortSignal): Promise<void> {
-  await new Promise<void>((resolve) => process.stdout.write(text, () => resolve()));
-  signal.throwIfAborted();
-}
-
-function fraction(text: string): number {
-  const value = numberOf(text);
-  if (!(value >= 0 && value <= 1)) throw new InvalidArgumentError('Expected a number in 0..1.');
-  return value;
-}
-
-function count(text: string): number {
-  const value = numberOf(text);
-  if (!Number.isSafeInteger(value) || value < 1) throw new InvalidArgumentError('Expected a whole number from 1 on.');
-  return value;
-}
-
-function lineWidth(text: string): number {
-  const value = count(text);
-  if (value > 1000) throw new InvalidArgumentError('Expected at most 1000 pixels.');
-  return value;
-}
-
-function size(text: string): number | [number, number] {
-  const [, width, height] = /^(\d+)(?:x(\d+))?$/.exec(text) ?? [];
-  if (width === undefined) throw new InvalidArgumentError('Expected pixels, as 640 or 640x480 (width x height).');
-  return height === undefined ? count(width) : [count(width), count(height)];
-}
-
-function classList(text: string, before: readonly (string | number)[] = []): (string | number)[] {
-  const classes = text.split(',').map((name) => name.trim());
-  if (classes.includes('')) throw new InvalidArgumentError('Expected names or numbers with commas between them.');
-  return [...before, ...classes.map((name) => (/^\d+$/.test(name) ? Number(name) : name))];
-}
-
-function classThreshold(text: string, before: Readonly<Record<string, number>> = {}): Record<string, number> {
-  // A name may have the sign in it.
-  const at = text.lastIndexOf('=');
-  if (at < 1) throw new InvalidArgumentError('Expected a class and its threshold, as person=0.5 or 0=0.5.');
-  return { ...before, [text.slice(0, at).trim()]: fraction(text.slice(at + 1).trim()) };
-}
-
-/** NaN for what JavaScript would take for a number but people would not: '', ' ', '0x10'. */
-function numberOf(text: string): number {
-  return /^\d*\.?\d+(e-?\d+)?$/i.test(text) ? Number(text) : Number.NaN;
 }

@@ -116,7 +116,7 @@ describe('annotate', () => {
     expect(listed(201, 90)).toBe('abcdef');
     // The frame of a box is inside the picture however thick its line is.
     const thick = await draw({ labels: false, lineWidth: 1000, colours: ['#000', '#000'] });
-    expect([thick(5, 150), thick(395, 150)]).toEqual(['000000', '000000']);
+    expect([thick(5, 150), thick(370, 150)]).toEqual(['000000', '000000']);
   });
 
   it.each<[unknown, RegExp]>([

@@ -242,17 +242,17 @@ async function write(
   index: number,
   { drawn, style, crop, listed, includeConfidence }: Places,
 ): Promise<{ written: Written; error?: unknown }> {
-  const [copy, crops, labels] = await Promise.allSettled([
+  const [copy, crops, labelFile] = await Promise.allSettled([
     saveDrawn(detections, image, style, drawn[index]),
     saveCrops(detections, image, crop && ((box) => crop(index, box))),
     saveLabels(detections, includeConfidence, listed[index]),
   ]);
-  const failed = [copy, crops, labels].find((one) => one.status === 'rejected');
+  const failed = [copy, crops, labelFile].find((one) => one.status === 'rejected');
   return {
     written: {
       drawn: copy.status === 'fulfilled' ? copy.value : undefined,
       crops: crops.status === 'fulfilled' ? crops.value : undefined,
-      labels: labels.status === 'fulfilled' ? labels.value : undefined,
+      labelFile: labelFile.status === 'fulfilled' ? labelFile.value : undefined,
     },
     error: failed?.reason,
   };

@@ -11,7 +11,7 @@ export interface Written {
   /** What was cut out, in the order of the detections. */
   readonly crops?: readonly string[];
   /** The YOLO label file. */
-  readonly labels?: string;
+  readonly labelFile?: string;
 }
 
 /** What goes to stdout, piece by piece, so that the results of many pictures are never all in memory. */
@@ -30,13 +30,13 @@ export function tableReport(): Report {
   let pictures = 0;
   return {
     begin: '',
-    picture({ name }, detections, { drawn, crops = [], labels }) {
+    picture({ name }, detections, { drawn, crops = [], labelFile }) {
       pictures++;
       for (const { label } of detections) counts.set(label, (counts.get(label) ?? 0) + 1);
       const { width, height } = detections.image;
       const copy = drawn === undefined ? '' : `, drawn in ${printable(drawn)}`;
       const cut = crops.length === 0 ? '' : `, cut out into ${printable(dirname(crops[0]!))}`;
-      const listed = labels === undefined ? '' : `, listed in ${printable(labels)}`;
+      const listed = labelFile === undefined ? '' : `, listed in ${printable(labelFile)}`;
       const heading = `${printable(name)} (${width}×${height}): ${plural(detections.length, 'object')}${copy}${cut}${listed}\n`;
       return detections.length === 0 ? heading : `${heading}${table(detections)}\n`;
     },
@@ -62,8 +62,8 @@ function table(detections: Detections): string {
 
 /** For programs: one JSON array, a line for each picture. */
 export function jsonReport(): Report {
-  return streamedArray(({ name }, detections, { drawn, crops, labels }) => [
-    JSON.stringify({ file: name, ...detections.toJSON(), saved: drawn, crops, labels }),
+  return streamedArray(({ name }, detections, { drawn, crops, labelFile }) => [
+    JSON.stringify({ file: name, ...detections.toJSON(), saved: drawn, crops, labelFile }),
   ]);
 }
 

@@ -122,7 +122,7 @@ describe('migraphx-yolo detect', () => {
     const { code, stdout } = await command([...args, '--save-txt', 'listed', '--save-conf'], here);
     expect(code).toBe(1);
     const pictures = JSON.parse(stdout);
-    expect(pictures.map((one: { labels: string }) => one.labels)).toEqual(
+    expect(pictures.map((one: { labelFile: string }) => one.labelFile)).toEqual(
       ['street 2.txt', 'street 10.txt', 'blank.txt'].map((name) => join('listed', name)),
     );
     expect(readdirSync(join(cwd, 'listed')).sort()).toEqual(['blank.txt', 'street 10.txt', 'street 2.txt']);
@@ -294,7 +294,7 @@ describe('migraphx-yolo detect', () => {
       expect(stderr.trimEnd().split('\n').at(-1)).toBe('1 of 2 pictures failed');
       const [first, second] = JSON.parse(stdout);
       expect([first.detections.length, second.detections.length]).toEqual([1, 1]);
-      expect([first.saved, first.crops, first.labels]).toEqual([undefined, undefined, undefined]);
+      expect([first.saved, first.crops, first.labelFile]).toEqual([undefined, undefined, undefined]);
       // What was there stays, and nothing is left half written.
       expect(readdirSync(join(cwd, folder)).sort()).toEqual([failing, written].sort());
       expect(readFileSync(join(cwd, path), 'utf8')).toBe('of an earlier run');
@@ -311,7 +311,7 @@ describe('migraphx-yolo detect', () => {
         const { code, stdout, stderr } = await commandInShell(line, here);
         expect(code).toBe(1);
         expect(stderr).toMatch(
-          /^error: évora ☀\.jpg: Cannot write the picture limited.évora ☀\.jpg: EFBIG: .+\n1 of 2 pictures failed\n$/,
+          /^error: Cannot write the picture limited.évora ☀\.jpg: EFBIG: .+\n1 of 2 pictures failed\n$/,
         );
         const [white, street] = JSON.parse(stdout);
         expect([white.saved, street.saved, street.detections.length]).toEqual([

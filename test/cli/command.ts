@@ -43,11 +43,11 @@ export function command(
   });
 }
 
-/** The same as one line of the shell; `$YOLO` is the command. */
+/** The same as one line of the shell, in which `yolo` is the command. */
 export function commandInShell(line: string, { cwd, cacheFolder }: CommandOptions): Promise<Outcome> {
   return new Promise((done) => {
-    const env = { ...process.env, MIGRAPHX_YOLO_CACHE: cacheFolder, YOLO: `${process.execPath} ${cli}` };
-    execFile('bash', ['-c', line], { cwd, env }, (error, stdout, stderr) =>
+    const env = { ...process.env, MIGRAPHX_YOLO_CACHE: cacheFolder, NODE: process.execPath, CLI: cli };
+    execFile('bash', ['-c', `yolo() { "$NODE" "$CLI" "$@"; }; ${line}`], { cwd, env }, (error, stdout, stderr) =>
       done({ code: error === null ? 0 : (error.code as number), stdout, stderr }),
     );
   });

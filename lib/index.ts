@@ -6,11 +6,13 @@ export {
   type CocoOptions,
   type CocoResult,
   type CropOptions,
+  type CsvOptions,
   type Detection,
   type DetectionColumns,
   Detections,
   type DetectionsContext,
   type DetectionsJson,
+  type YoloOptions,
 } from './detections.js';
 export { Detector, type DetectorStats, type Results } from './detector.js';
 export { YoloError, type YoloErrorCode, type YoloErrorOptions, type YoloErrorPhase } from './errors.js';

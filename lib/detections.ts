@@ -2,11 +2,22 @@ import { types } from 'node:util';
 import { COCO_CATEGORY_IDS } from './core/coco-categories.js';
 import { type ExtraLayout, extraSize } from './core/extra.js';
 import type { Letterbox } from './core/letterbox.js';
+import { HEX_COLOUR } from './image/colours.js';
 import { describeInput, isHttpUrl } from './image/input.js';
 import { COCO_LABELS } from './labels.js';
 import { show } from './show.js';
 import type { DetectionTimings, ImageInput, Tensor } from './types.js';
-import { aBoolean, arrayOf, aString, type Check, integerFrom, invalid, objectWith } from './validation.js';
+import {
+  aBoolean,
+  arrayOf,
+  aString,
+  type Check,
+  didYouMean,
+  integerFrom,
+  invalid,
+  objectWith,
+  recordOf,
+} from './validation.js';
 
 /** One object in a picture. */
 export interface Detection {
@@ -93,6 +104,23 @@ export interface CocoOptions {
   categoryIds?: readonly number[];
 }
 
+export interface YoloOptions {
+  /** Whether the confidence is the last number of each line, as training tools do not have it and evaluators do. Defaults to false. */
+  includeConfidence?: boolean;
+}
+
+export interface CsvOptions {
+  /** What the rows have as `file`. Defaults to the path or URL of the picture, else to nothing. */
+  file?: string;
+  /** Whether the first line has the names of the columns. Defaults to true. */
+  header?: boolean;
+  /**
+   * Whether a text that a spreadsheet would take for a formula, since it begins with `=`, `+`, `-` or `@`, gets an apostrophe
+   * before it. Defaults to true: names of files and classes may be anybody's.
+   */
+  escapeFormulas?: boolean;
+}
+
 export interface DetectionsJson {
   image: { width: number; height: number };
   detections: {
@@ -110,6 +138,15 @@ export interface DetectionsJson {
 export interface AnnotateOptions {
   /** The picture to draw on. Defaults to the file that the detections came from. */
   image?: ImageInput;
+  /** Whether class and confidence are written at each box. Defaults to true. */
+  labels?: boolean;
+  /** Of the frames, in pixels of the picture, a whole number in 1..1000. Defaults to one that suits the picture's size. */
+  lineWidth?: number;
+  /**
+   * `#rgb` or `#rrggbb` of classes, a list in class order or by class name: `['#f00']`, `{ person: '#ff0000' }`. Classes
+   * without one keep their usual colour, which is the same in every picture.
+   */
+  colours?: readonly string[] | Readonly<Record<string, string>>;
 }
 
 export interface CropOptions {
@@ -127,7 +164,23 @@ const checkCocoOptions = objectWith({
 
 // Whether it is a picture is seen when it is decoded.
 const anything: Check = () => {};
-const checkAnnotateOptions = objectWith({ image: anything } satisfies Record<keyof AnnotateOptions, Check>);
+const hexColour: Check = (value, name) => {
+  if (typeof value !== 'string' || !HEX_COLOUR.test(value))
+    throw invalid(`Expected ${name} to be a colour as #rgb or #rrggbb but received ${show(value)}`, {
+      option: name,
+      value,
+    });
+};
+const checkYoloOptions = objectWith({ includeConfidence: aBoolean } satisfies Record<keyof YoloOptions, Check>);
+const csvChecks = { header: aBoolean, escapeFormulas: aBoolean };
+const checkCsvOptions = objectWith({ file: aString, ...csvChecks } satisfies Record<keyof CsvOptions, Check>);
+const checkSharedCsvOptions = objectWith(csvChecks);
+const checkAnnotateOptions = objectWith({
+  image: anything,
+  labels: aBoolean,
+  lineWidth: integerFrom(1, 1000),
+  colours: (value, name) => (Array.isArray(value) ? arrayOf : recordOf)(hexColour)(value, name),
+} satisfies Record<keyof AnnotateOptions, Check>);
 const checkCropOptions = objectWith({ image: anything, padding: integerFrom(0) } satisfies Record<
   keyof CropOptions,
   Check
@@ -252,6 +305,31 @@ export class Detections implements Iterable<Detection>, DetectionColumns {
     return new Detections(first.#rows(rows, isAlike), { labels, image, source, autoOrient });
   }
 
+  /**
+   * One CSV file of several pictures: as `toCsv()` of each, with the columns named once.
+   * @param pictures Detections by the name of their file, as a Map or Object.entries() has them.
+   * @throws ERR_YOLO_INVALID_ARGUMENT
+   */
+  static toCsv(
+    pictures: Iterable<readonly [file: string, detections: Detections]>,
+    options: Omit<CsvOptions, 'file'> = {},
+  ): string {
+    checkSharedCsvOptions(options, 'options');
+    if (typeof (pictures as Iterable<unknown> | undefined)?.[Symbol.iterator] !== 'function')
+      throw invalid(
+        'Expected Detections.toCsv() to be given detections by file: a Map, or an array of [file, detections]',
+        {},
+      );
+    let csv = (options.header ?? true) ? csvRow(CSV_COLUMNS, false) : '';
+    for (const entry of pictures) {
+      const [file, detections] = Array.isArray(entry) ? entry : [];
+      if (!(detections instanceof Detections))
+        throw invalid(`Expected [file, detections] of each picture but received ${show(entry)}`, {});
+      csv += detections.toCsv({ ...options, file, header: false });
+    }
+    return csv;
+  }
+
   get length(): number {
     return this.confidence.length;
   }
@@ -331,20 +409,57 @@ export class Detections implements Iterable<Detection>, DetectionColumns {
   }
 
   /**
+   * Lines of a YOLO label file, `class cx cy w h`, one a detection in their order, each ended by a line feed: class id, centre
+   * and size of the box as shares of the picture's width and height, 0..1 with six decimals. What of a box lies outside the
+   * picture is cut off.
+   * @throws ERR_YOLO_INVALID_ARGUMENT
+   */
+  toYolo(options: YoloOptions = {}): string {
+    checkYoloOptions(options, 'options');
+    const { includeConfidence = false } = options;
+    const { width, height } = this.image;
+    let lines = '';
+    for (const { classId, confidence, xyxy } of this) {
+      const [left, right] = [share(xyxy[0], width), share(xyxy[2], width)];
+      const [top, bottom] = [share(xyxy[1], height), share(xyxy[3], height)];
+      const numbers = [(left + right) / 2, (top + bottom) / 2, right - left, bottom - top];
+      if (includeConfidence) numbers.push(confidence);
+      lines += `${classId} ${numbers.map((number) => number.toFixed(6)).join(' ')}\n`;
+    }
+    return lines;
+  }
+
+  /**
+   * Rows of a CSV file (RFC 4180, UTF-8), `file,label,classId,confidence,x1,y1,x2,y2`, one a detection in their order, with the
+   * decimals of `toJSON()`. To join several pictures see `Detections.toCsv()`.
+   * @throws ERR_YOLO_INVALID_ARGUMENT
+   */
+  toCsv(options: CsvOptions = {}): string {
+    checkCsvOptions(options, 'options');
+    const { file = String(this.source ?? ''), header = true, escapeFormulas = true } = options;
+    let csv = header ? csvRow(CSV_COLUMNS, false) : '';
+    for (const { label, classId, confidence, xyxy } of this.toJSON().detections)
+      csv += csvRow([file, label, classId, confidence, ...xyxy], escapeFormulas);
+    return csv;
+  }
+
+  /**
    * Draws boxes and labels on the picture: into a file of the format that its extension names (png, jpg, webp, avif, tiff), or,
    * without a path, into the bytes of a PNG. The picture is read again from where it came; of pictures that came as bytes, as pixels
    * or from the network nothing is kept, so they are given once more as `image`.
    * @throws YoloError (as a rejection): ERR_YOLO_INVALID_ARGUMENT for another extension, a picture that is missing or of
-   * another size; ERR_YOLO_IMAGE_DECODE; ERR_YOLO_FILE_WRITE.
+   * another size, a colour that is none or of a class that there is not; ERR_YOLO_IMAGE_DECODE; ERR_YOLO_FILE_WRITE.
    */
   annotate(path: string, options?: AnnotateOptions): Promise<void>;
   annotate(path?: undefined, options?: AnnotateOptions): Promise<Buffer>;
   // biome-ignore lint/suspicious/noConfusingVoidType: the two signatures above say when it is which
   async annotate(path?: string, options: AnnotateOptions = {}): Promise<Buffer | void> {
     checkAnnotateOptions(options, 'options');
+    const { labels: hasLabels = true, lineWidth, colours = [] } = options;
+    const style = { hasLabels, lineWidth, colours: inClassOrder(colours, this.labels) };
     const picture = this.#picture(options.image, 'annotate(path, { image })');
     const { annotateFile, annotateToPng } = await import('./image/annotate.js');
-    return path === undefined ? annotateToPng(picture, this) : annotateFile(path, picture, this);
+    return path === undefined ? annotateToPng(picture, this, style) : annotateFile(path, picture, this, style);
   }
 
   /**
@@ -481,9 +596,50 @@ function roundedBox({ cx, cy, width, height, angle }: RotatedBox): RotatedBox {
   return { cx: x, cy: y, width: w, height: h, angle: rounded(angle, 4) };
 }
 
+/** All classes of a name have its colour. */
+function inClassOrder(
+  colours: NonNullable<AnnotateOptions['colours']>,
+  labels: readonly string[],
+): readonly (string | undefined)[] {
+  if (isList(colours)) return colours;
+  for (const name of Object.keys(colours)) {
+    if (!labels.includes(name))
+      throw invalid(`There is no class ${JSON.stringify(name)} for a colour${didYouMean(name, labels)}`, {
+        option: 'colours',
+        value: name,
+      });
+  }
+  return labels.map((label) => (Object.hasOwn(colours, label) ? colours[label] : undefined));
+}
+
+// Array.isArray does not know readonly arrays.
+function isList(value: readonly string[] | Readonly<Record<string, string>>): value is readonly string[] {
+  return Array.isArray(value);
+}
+
 function categoryIdsOf(labels: readonly string[]): readonly number[] {
   const isCoco = labels.length === COCO_LABELS.length && labels.every((label, id) => label === COCO_LABELS[id]);
   return isCoco ? COCO_CATEGORY_IDS : labels.map((_, id) => id + 1);
+}
+
+/** Of the picture's side, inside it. */
+function share(at: number, side: number): number {
+  return Math.max(0, Math.min(at / side, 1));
+}
+
+const CSV_COLUMNS = ['file', 'label', 'classId', 'confidence', 'x1', 'y1', 'x2', 'y2'];
+
+/** What spreadsheets take for the beginning of a formula; the last four are wide forms of the first four. */
+const FORMULA = /^\s*[=+\-@\uff1d\uff0b\uff0d\uff20]/;
+
+function csvRow(fields: readonly (string | number)[], escapeFormulas: boolean): string {
+  const cells = fields.map((field) => {
+    if (typeof field === 'number') return String(field);
+    const text = escapeFormulas && FORMULA.test(field) ? `'${field}` : field;
+    // A semicolon or a tab parts cells in spreadsheets of some countries.
+    return /[",;\t\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  });
+  return `${cells.join(',')}\r\n`;
 }
 
 function rounded(value: number, decimals: number): number {

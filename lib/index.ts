@@ -8,6 +8,7 @@ export {
   type CocoOptions,
   type CocoResult,
   type CropOptions,
+  type CsvOptions,
   type Detection,
   type DetectionColumns,
   type DetectionExtra,
@@ -17,6 +18,7 @@ export {
   type Keypoint,
   type MaskPrototypes,
   type RotatedBox,
+  type YoloOptions,
 } from './detections.js';
 export { Detector, type DetectorStats, type Results } from './detector.js';
 export { YoloError, type YoloErrorCode, type YoloErrorOptions, type YoloErrorPhase } from './errors.js';

@@ -1,25 +1,38 @@
-import { type Command, InvalidArgumentError, Option } from 'commander';
-import { type Detections, Detector, type Device, fetchImage } from '../index.js';
+import { type Command, Option } from 'commander';
+import { type AnnotateOptions, type Detections, Detector, type Device, fetchImage, YoloError } from '../index.js';
+import { classList, classThreshold, count, fraction, lineWidth, size } from './arguments.js';
 import { ExitCode } from './exit-code.js';
 import { inOrder } from './in-order.js';
 import { findPictures, type Picture } from './pictures.js';
+import { print } from './print.js';
 import { printable } from './printable.js';
 import { noProgress, progressBar } from './progress.js';
-import { cocoReport, jsonReport, plural, type Report, tableReport, type Written } from './reports.js';
-import { type CropPath, cropPaths, savedPaths } from './saved-paths.js';
+import { cocoReport, csvReport, jsonReport, plural, type Report, tableReport, type Written } from './reports.js';
+import { type CropPath, cropPaths, labelPaths, savedPaths } from './saved-paths.js';
+import { writeText } from './text-file.js';
 
 /** Where files go that are written beside the results. */
 interface Places {
   /** By the picture's place. */
   readonly drawn: readonly string[];
+  readonly style: Pick<AnnotateOptions, 'labels' | 'lineWidth'>;
   readonly crop: CropPath | undefined;
+  /** Label files by the picture's place. */
+  readonly listed: readonly string[];
+  readonly includeConfidence: boolean | undefined;
 }
 
 interface Options {
   readonly model?: string;
   readonly save?: string;
   readonly saveCrops?: string;
+  /** False with --no-labels. */
+  readonly labels: boolean;
+  readonly lineWidth?: number;
+  readonly saveTxt?: string;
+  readonly saveConf?: boolean;
   readonly json?: boolean;
+  readonly csv?: boolean;
   readonly coco?: boolean;
   readonly confidence?: number;
   readonly classThreshold?: Readonly<Record<string, number>>;
@@ -33,6 +46,7 @@ interface Options {
   readonly threads?: number;
   readonly imageSize?: number | [number, number];
   readonly allowPrivateAddresses?: boolean;
+  readonly limitInputPixels?: number;
   readonly quiet?: boolean;
 }
 
@@ -49,6 +63,7 @@ Examples:
   $ migraphx-yolo detect street.jpg
   $ migraphx-yolo detect photos/ --save boxes/ --confidence 0.4
   $ migraphx-yolo detect 'cams/**/*.jpg' --model yolov8n.onnx --json > boxes.json
+  $ migraphx-yolo detect photos/ --csv > boxes.csv
   $ migraphx-yolo detect evaluation/ --coco --confidence 0.001 > results.json
   $ migraphx-yolo detect https://example.org/street.jpg --save boxes/
   $ cat street.jpg | migraphx-yolo detect - --classes person,dog
@@ -65,9 +80,22 @@ export function addDetectCommand(program: Command, signal: AbortSignal): void {
     .argument('<pictures...>', 'files, folders, patterns, http(s) URLs, or - for one encoded picture on stdin')
     .option('--model <file>', 'ONNX model (default: a small COCO detector of 80 classes, fetched once)')
     .option('--save <folder>', 'write copies of the pictures there, with the boxes drawn')
+    .option('--no-labels', 'draw boxes without class and confidence')
+    .option('--line-width <pixels>', "of drawn boxes, 1..1000 (default: by the picture's size)", lineWidth)
     .option('--save-crops <folder>', 'write what is in each box there, as a picture of its own')
-    .addOption(new Option('--json', 'print one JSON array, a line for each picture').conflicts('coco'))
-    .option('--coco', 'print one JSON array of COCO results; image_id is the number that a file is named by')
+    .option(
+      '--save-txt <folder>',
+      'write a YOLO label file for each picture there: class cx cy w h, in shares of its size',
+    )
+    .option('--save-conf', 'with the confidence at the end of each line of them')
+    .addOption(new Option('--json', 'print one JSON array, a line for each picture').conflicts(['coco', 'csv']))
+    .addOption(
+      new Option(
+        '--coco',
+        'print one JSON array of COCO results; image_id is the number that a file is named by',
+      ).conflicts('csv'),
+    )
+    .option('--csv', 'print one CSV file, a row for each object')
     .option('--confidence <n>', 'keep boxes above it, 0..1 (default: 0.25)', fraction)
     .option('--class-threshold <class=n>', 'the same for one class, by name or number; repeatable', classThreshold)
     .option('--iou <n>', "of boxes that overlap by more, keep the best, 0..1 (default: the model family's)", fraction)
@@ -88,21 +116,26 @@ export function addDetectCommand(program: Command, signal: AbortSignal): void {
       size,
     )
     .option('--allow-private-addresses', 'fetch URLs from this machine and its network too, not from the internet only')
+    .option('--limit-input-pixels <n>', 'most pixels of a picture; one of more fails (default: 100000000)', count)
     .option('-q, --quiet', 'print no progress and no remarks, errors only')
     .addHelpText('after', EXAMPLES)
     .action((pictures: string[], options: Options) => detect(pictures, options, signal));
 }
 
 async function detect(args: readonly string[], options: Options, signal: AbortSignal): Promise<void> {
+  refuseIdle(options);
   const remark = (text: string) => {
     if (!options.quiet) console.error(printable(text));
   };
   const { pictures, problems } = await findPictures(args, signal);
   for (const problem of problems) console.error(`error: ${printable(problem)}`);
-  const { save, saveCrops } = options;
+  const { save, saveCrops, saveTxt, labels, lineWidth } = options;
   const places: Places = {
     drawn: save === undefined ? [] : await savedPaths(save, pictures),
+    style: { labels, lineWidth },
     crop: saveCrops === undefined ? undefined : await cropPaths(saveCrops, pictures, save),
+    listed: saveTxt === undefined ? [] : await labelPaths(saveTxt, pictures),
+    includeConfidence: options.saveConf,
   };
 
   const lanes = options.lanes ?? 1;
@@ -119,6 +152,7 @@ async function detect(args: readonly string[], options: Options, signal: AbortSi
     maxPerClass: options.maxPerClass,
     multiLabel: options.multiLabel,
     imageSize: options.imageSize,
+    limitInputPixels: options.limitInputPixels,
     allowDownload: true,
     onProgress: ({ message }) => remark(message),
     signal,
@@ -126,7 +160,7 @@ async function detect(args: readonly string[], options: Options, signal: AbortSi
   try {
     const { model, device, fallbackReason } = detector;
     remark(`${model.name} on ${device}${fallbackReason === undefined ? '' : ` (${fallbackReason})`}`);
-    const report = options.json ? jsonReport() : options.coco ? cocoReport(pictures) : tableReport();
+    const report = reportFor(options, pictures);
     if (report.remark !== undefined) remark(report.remark);
     const failed = problems.length + (await detectAll(pictures, places, report, options, detector, signal));
     if (failed > 0) console.error(`${failed} of ${plural(pictures.length + problems.length, 'picture')} failed`);
@@ -134,6 +168,27 @@ async function detect(args: readonly string[], options: Options, signal: AbortSi
   } finally {
     await detector.close();
   }
+}
+
+function reportFor({ json, coco, csv }: Options, pictures: readonly Picture[]): Report {
+  if (json) return jsonReport();
+  if (coco) return cocoReport(pictures);
+  return csv ? csvReport() : tableReport();
+}
+
+/** An option without effect would be a mistake that nobody sees. */
+function refuseIdle({ save, saveTxt, labels, lineWidth, saveConf = false }: Options): void {
+  const needs = (isGiven: boolean, option: string, folder: string | undefined, needed: string) => {
+    if (isGiven && folder === undefined)
+      throw new YoloError(
+        'ERR_YOLO_INVALID_ARGUMENT',
+        `${option} has no effect without ${needed} <folder>; give both`,
+        { phase: 'validate', detail: { option } },
+      );
+  };
+  needs(!labels, '--no-labels', save, '--save');
+  needs(lineWidth !== undefined, '--line-width', save, '--save');
+  needs(saveConf, '--save-conf', saveTxt, '--save-txt');
 }
 
 /** Prints results and errors in the order of the pictures; gives the number of pictures that failed. */
@@ -195,17 +250,19 @@ async function write(
   detections: Detections,
   image: string | Uint8Array,
   index: number,
-  { drawn, crop }: Places,
+  { drawn, style, crop, listed, includeConfidence }: Places,
 ): Promise<{ written: Written; error?: unknown }> {
-  const [copy, crops] = await Promise.allSettled([
-    saveDrawn(detections, image, drawn[index]),
+  const [copy, crops, labelFile] = await Promise.allSettled([
+    saveDrawn(detections, image, style, drawn[index]),
     saveCrops(detections, image, crop && ((box) => crop(index, box))),
+    saveLabels(detections, includeConfidence, listed[index]),
   ]);
-  const failed = [copy, crops].find((one) => one.status === 'rejected');
+  const failed = [copy, crops, labelFile].find((one) => one.status === 'rejected');
   return {
     written: {
       drawn: copy.status === 'fulfilled' ? copy.value : undefined,
       crops: crops.status === 'fulfilled' ? crops.value : undefined,
+      labelFile: labelFile.status === 'fulfilled' ? labelFile.value : undefined,
     },
     error: failed?.reason,
   };
@@ -214,9 +271,10 @@ async function write(
 async function saveDrawn(
   detections: Detections,
   image: string | Uint8Array,
+  style: Places['style'],
   path: string | undefined,
 ): Promise<string | undefined> {
-  if (path !== undefined) await detections.annotate(path, { image });
+  if (path !== undefined) await detections.annotate(path, { image, ...style });
   return path;
 }
 
@@ -232,50 +290,18 @@ async function saveCrops(
   return paths;
 }
 
+/** Of a picture without objects an empty file: it says so, and takes the place of an earlier run's. */
+async function saveLabels(
+  detections: Detections,
+  includeConfidence: boolean | undefined,
+  path: string | undefined,
+): Promise<string | undefined> {
+  if (path !== undefined) await writeText(path, detections.toYolo({ includeConfidence }));
+  return path;
+}
+
 function problemOf({ name }: Picture, error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
   // Many messages begin with the picture as it was given.
   return message.includes(name) ? message : `${name}: ${message}`;
-}
-
-/** Waits until it is written: the reader of stdout may be slower than the model. A failure comes as the signal's reason. */
-async function print(text: string, signal: AbortSignal): Promise<void> {
-  await new Promise<void>((resolve) => process.stdout.write(text, () => resolve()));
-  signal.throwIfAborted();
-}
-
-function fraction(text: string): number {
-  const value = numberOf(text);
-  if (!(value >= 0 && value <= 1)) throw new InvalidArgumentError('Expected a number in 0..1.');
-  return value;
-}
-
-function count(text: string): number {
-  const value = numberOf(text);
-  if (!Number.isSafeInteger(value) || value < 1) throw new InvalidArgumentError('Expected a whole number from 1 on.');
-  return value;
-}
-
-function size(text: string): number | [number, number] {
-  const [, width, height] = /^(\d+)(?:x(\d+))?$/.exec(text) ?? [];
-  if (width === undefined) throw new InvalidArgumentError('Expected pixels, as 640 or 640x480 (width x height).');
-  return height === undefined ? count(width) : [count(width), count(height)];
-}
-
-function classList(text: string, before: readonly (string | number)[] = []): (string | number)[] {
-  const classes = text.split(',').map((name) => name.trim());
-  if (classes.includes('')) throw new InvalidArgumentError('Expected names or numbers with commas between them.');
-  return [...before, ...classes.map((name) => (/^\d+$/.test(name) ? Number(name) : name))];
-}
-
-function classThreshold(text: string, before: Readonly<Record<string, number>> = {}): Record<string, number> {
-  // A name may have the sign in it.
-  const at = text.lastIndexOf('=');
-  if (at < 1) throw new InvalidArgumentError('Expected a class and its threshold, as person=0.5 or 0=0.5.');
-  return { ...before, [text.slice(0, at).trim()]: fraction(text.slice(at + 1).trim()) };
-}
-
-/** NaN for what JavaScript would take for a number but people would not: '', ' ', '0x10'. */
-function numberOf(text: string): number {
-  return /^\d*\.?\d+(e-?\d+)?$/i.test(text) ? Number(text) : Number.NaN;
 }

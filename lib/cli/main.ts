@@ -4,6 +4,7 @@ import { Command, CommanderError } from 'commander';
 import { YoloError } from '../index.js';
 import { addDetectCommand } from './detect.js';
 import { ExitCode } from './exit-code.js';
+import { addInspectCommand } from './inspect.js';
 import { printable } from './printable.js';
 
 /** Why a command ends before its work is done. */
@@ -33,6 +34,7 @@ const program = new Command('migraphx-yolo')
   .showHelpAfterError('Add --help for all options and examples.')
   .exitOverride();
 addDetectCommand(program, stopping.signal);
+addInspectCommand(program, stopping.signal);
 
 try {
   await program.parseAsync();

@@ -1,6 +1,6 @@
 import { dirname, parse } from 'node:path';
 import Table from 'cli-table3';
-import type { Detections } from '../index.js';
+import { Detections } from '../index.js';
 import { fileNameOf, type Picture } from './pictures.js';
 import { printable } from './printable.js';
 
@@ -10,6 +10,8 @@ export interface Written {
   readonly drawn?: string;
   /** What was cut out, in the order of the detections. */
   readonly crops?: readonly string[];
+  /** The YOLO label file. */
+  readonly labelFile?: string;
 }
 
 /** What goes to stdout, piece by piece, so that the results of many pictures are never all in memory. */
@@ -28,13 +30,14 @@ export function tableReport(): Report {
   let pictures = 0;
   return {
     begin: '',
-    picture({ name }, detections, { drawn, crops = [] }) {
+    picture({ name }, detections, { drawn, crops = [], labelFile }) {
       pictures++;
       for (const { label } of detections) counts.set(label, (counts.get(label) ?? 0) + 1);
       const { width, height } = detections.image;
       const copy = drawn === undefined ? '' : `, drawn in ${printable(drawn)}`;
       const cut = crops.length === 0 ? '' : `, cut out into ${printable(dirname(crops[0]!))}`;
-      const heading = `${printable(name)} (${width}×${height}): ${plural(detections.length, 'object')}${copy}${cut}\n`;
+      const listed = labelFile === undefined ? '' : `, listed in ${printable(labelFile)}`;
+      const heading = `${printable(name)} (${width}×${height}): ${plural(detections.length, 'object')}${copy}${cut}${listed}\n`;
       return detections.length === 0 ? heading : `${heading}${table(detections)}\n`;
     },
     end() {
@@ -59,9 +62,18 @@ function table(detections: Detections): string {
 
 /** For programs: one JSON array, a line for each picture. */
 export function jsonReport(): Report {
-  return streamedArray(({ name }, detections, { drawn, crops }) => [
-    JSON.stringify({ file: name, ...detections.toJSON(), saved: drawn, crops }),
+  return streamedArray(({ name }, detections, { drawn, crops, labelFile }) => [
+    JSON.stringify({ file: name, ...detections.toJSON(), saved: drawn, crops, labelFile }),
   ]);
+}
+
+/** For spreadsheets: one CSV file, a row for each object. */
+export function csvReport(): Report {
+  return {
+    begin: Detections.toCsv([]),
+    picture: ({ name }, detections) => detections.toCsv({ file: name, header: false }),
+    end: () => '',
+  };
 }
 
 /**

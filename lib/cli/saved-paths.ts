@@ -25,6 +25,16 @@ export async function savedPaths(folder: string, pictures: readonly Picture[]): 
   return names.map(({ stem, extension }) => join(folder, stem + extension));
 }
 
+/**
+ * As `savedPaths`, for YOLO label files: `street.txt` of `street.jpg`.
+ * @throws ERR_YOLO_FILE_WRITE where the folder cannot be made or written to.
+ */
+export async function labelPaths(folder: string, pictures: readonly Picture[]): Promise<string[]> {
+  await prepare(folder, 'saveTxt', 'label files');
+  const names = await fileNames(folder, pictures, await identities(pictures), () => '.txt');
+  return names.map(({ stem, extension }) => join(folder, stem + extension));
+}
+
 /** The path for what is cut out of a picture, by the places of the picture and of the box, from 0 on. */
 export type CropPath = (picture: number, box: number) => Promise<string>;
 

@@ -11,12 +11,26 @@ export interface Colours {
   readonly text: string;
 }
 
-/** Colours of a class: the same ones always, hue `classId * 137.5°`. */
-export function coloursOf(classId: number): Colours {
-  const rgb = hslToRgb((classId * GOLDEN_ANGLE) % 360, 0.85, LIGHTNESS[classId % LIGHTNESS.length]! / 100);
+/** `#rgb` or `#rrggbb`, as CSS has them. */
+export const HEX_COLOUR = /^#(?:[\da-f]{3}|[\da-f]{6})$/i;
+
+/**
+ * Colours of a class: the same ones always, hue `classId * 137.5°`.
+ * @param own `#rgb` or `#rrggbb` that goes before it.
+ */
+export function coloursOf(classId: number, own?: string): Colours {
+  const rgb =
+    own === undefined
+      ? hslToRgb((classId * GOLDEN_ANGLE) % 360, 0.85, LIGHTNESS[classId % LIGHTNESS.length]! / 100)
+      : hexToRgb(own);
   const fill = `#${rgb.map((level) => level.toString(16).padStart(2, '0')).join('')}`;
   // Contrast with black and with white are equal at this luminance (WCAG 2, relative luminance).
   return { fill, text: luminance(rgb) > 0.179 ? '#000000' : '#ffffff' };
+}
+
+function hexToRgb(colour: string): number[] {
+  const digits = colour.length === 4 ? colour.replace(/[^#]/g, '$&$&') : colour;
+  return [1, 3, 5].map((at) => Number.parseInt(digits.slice(at, at + 2), 16));
 }
 
 function hslToRgb(hue: number, saturation: number, lightness: number): number[] {

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -14,6 +14,8 @@ export interface CommandOptions {
   readonly cwd: string;
   readonly cacheFolder: string;
   readonly stdin?: Uint8Array;
+  /** Added to the environment. */
+  readonly env?: Readonly<Record<string, string>>;
   /** Called once, when the first picture's results come. */
   readonly onResult?: (child: ChildProcess) => void;
 }
@@ -21,10 +23,10 @@ export interface CommandOptions {
 /** Runs the built command in a process of its own. */
 export function command(
   args: readonly string[],
-  { cwd, cacheFolder, stdin, onResult }: CommandOptions,
+  { cwd, cacheFolder, stdin, env: more, onResult }: CommandOptions,
 ): Promise<Outcome> {
   return new Promise((done, fail) => {
-    const env = { ...process.env, MIGRAPHX_YOLO_CACHE: cacheFolder };
+    const env = { ...process.env, MIGRAPHX_YOLO_CACHE: cacheFolder, ...more };
     const child = spawn(process.execPath, [cli, ...args], { cwd, env });
     let stdout = '';
     let stderr = '';
@@ -38,6 +40,16 @@ export function command(
     });
     child.stdin.on('error', () => {}).end(stdin);
     child.on('error', fail).on('close', (code) => done({ code, stdout, stderr }));
+  });
+}
+
+/** The same as one line of the shell, in which `yolo` is the command. */
+export function commandInShell(line: string, { cwd, cacheFolder }: CommandOptions): Promise<Outcome> {
+  return new Promise((done) => {
+    const env = { ...process.env, MIGRAPHX_YOLO_CACHE: cacheFolder, NODE: process.execPath, CLI: cli };
+    execFile('bash', ['-c', `yolo() { "$NODE" "$CLI" "$@"; }; ${line}`], { cwd, env }, (error, stdout, stderr) =>
+      done({ code: error === null ? 0 : (error.code as number), stdout, stderr }),
+    );
   });
 }
 

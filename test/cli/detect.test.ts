@@ -6,7 +6,7 @@ import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ownCacheFolder, PHOTO } from '../support/default-detector.js';
 import { bytes, serve } from '../support/http-server.js';
-import { command, commandOnTerminal } from './command.js';
+import { command, commandInShell, commandOnTerminal } from './command.js';
 
 const cacheFolder = ownCacheFolder();
 const cwd = mkdtempSync(join(tmpdir(), 'yolo-cli-'));
@@ -92,6 +92,80 @@ describe('migraphx-yolo detect', () => {
         height: Math.min(y2, 484) - Math.max(y1, 0),
       });
     }
+  });
+
+  it('draws without labels and in a given width', async () => {
+    const draw = async (folder: string, ...more: string[]) => {
+      const args = ['detect', 'coco/000000000542.jpg', '--save', folder, '--max-detections', '1', '--quiet'];
+      expect(await command([...args, ...more], here)).toMatchObject({ code: 0, stderr: '' });
+      return readFileSync(join(cwd, folder, '000000000542.jpg'));
+    };
+    const [usual, bare, thick] = [
+      await draw('usual'),
+      await draw('bare', '--no-labels'),
+      await draw('thick', '--line-width', '20'),
+    ];
+    const difference = async (a: Buffer, b: Buffer) => {
+      const [one, other] = await Promise.all([a, b].map((file) => sharp(file).raw().toBuffer()));
+      return one!.filter((level, at) => Math.abs(level - other![at]!) > 60).length;
+    };
+    expect(await difference(usual, bare)).toBeGreaterThan(300);
+    expect(await difference(usual, thick)).toBeGreaterThan(3000);
+  });
+
+  it('writes a YOLO label file for each picture with --save-txt, an empty one where nothing is found', async () => {
+    mkdirSync(join(cwd, 'listed'));
+    writeFileSync(join(cwd, 'listed/blank.txt'), 'of an earlier run');
+    await sharp({ create: { width: 64, height: 48, channels: 3, background: 'white' } })
+      .png()
+      .toFile(join(cwd, 'blank.png'));
+    const args = ['detect', 'photos', 'blank.png', 'nowhere.jpg', '--json', '--max-detections', '3'];
+    const { code, stdout } = await command([...args, '--save-txt', 'listed', '--save-conf'], here);
+    expect(code).toBe(1);
+    const pictures = JSON.parse(stdout);
+    expect(pictures.map((one: { labelFile: string }) => one.labelFile)).toEqual(
+      ['street 2.txt', 'street 10.txt', 'blank.txt'].map((name) => join('listed', name)),
+    );
+    expect(readdirSync(join(cwd, 'listed')).sort()).toEqual(['blank.txt', 'street 10.txt', 'street 2.txt']);
+    expect(readFileSync(join(cwd, 'listed/blank.txt'), 'utf8')).toBe('');
+    const lines = readFileSync(join(cwd, 'listed/street 2.txt'), 'utf8').trimEnd().split('\n');
+    expect(lines.length).toBe(3);
+    for (const [index, line] of lines.entries()) {
+      const { classId, confidence, xyxy } = pictures[0].detections[index];
+      const [id, cx, cy, width, height, last] = line.split(' ').map(Number) as [number, ...number[]];
+      expect([id, last!.toFixed(4)]).toEqual([classId, confidence.toFixed(4)]);
+      expect((cx! - width! / 2) * 640).toBeCloseTo(Math.max(0, xyxy[0]), 1);
+      expect((cy! + height! / 2) * 484).toBeCloseTo(Math.min(484, xyxy[3]), 1);
+    }
+    const table = await command(['detect', 'blank.png', '--save-txt', 'listed'], here);
+    expect(table.stdout).toContain(`blank.png (64×48): 0 objects, listed in ${join('listed', 'blank.txt')}\n`);
+  });
+
+  it('prints one CSV file with --csv', async () => {
+    const { code, stdout } = await command(
+      ['detect', '--csv', '--max-detections', '2', '--', 'photos', '-dash.jpg'],
+      here,
+    );
+    expect(code).toBe(0);
+    const [header, ...rows] = stdout.split('\r\n');
+    expect(header).toBe('file,label,classId,confidence,x1,y1,x2,y2');
+    expect(rows.pop()).toBe('');
+    const names = rows.map((row) => row.split(',')[0]);
+    const [two, ten] = ['street 2.jpg', 'street 10.JPG'].map((name) => join('photos', name));
+    // A name that a spreadsheet would reckon with.
+    expect(names).toEqual([two, two, ten, ten, "'-dash.jpg", "'-dash.jpg"]);
+    for (const row of rows) expect(row).toMatch(/,person,0,0\.\d+(,[\d.]+){4}$/);
+  });
+
+  it('fails pictures of more pixels than --limit-input-pixels', async () => {
+    const { code, stdout, stderr } = await command(
+      ['detect', 'photos', '--json', '--limit-input-pixels', String(640 * 484 - 1)],
+      here,
+    );
+    expect({ code, stdout: JSON.parse(stdout) }).toEqual({ code: 1, stdout: [] });
+    expect(stderr).toMatch(/^error: photos.street 2\.jpg .*309759/m);
+    const all = await command(['detect', 'photos', '--json', '--limit-input-pixels', String(640 * 484)], here);
+    expect({ code: all.code, pictures: JSON.parse(all.stdout).length }).toEqual({ code: 0, pictures: 2 });
   });
 
   it('reads a picture from stdin and prints JSON with --json, and nothing else with --quiet', async () => {
@@ -187,6 +261,13 @@ describe('migraphx-yolo detect', () => {
       ['detect', 'photos', '--confidence', '40'],
       /'--confidence <n>' argument '40' is invalid\. Expected a number in 0\.\.1/,
     ],
+    [['detect', 'photos', '--csv', '--coco'], /'--coco' cannot be used with option '--csv'/],
+    [['detect', 'photos', '--json', '--csv'], /'--json' cannot be used with option '--csv'/],
+    [['detect', 'photos', '--no-labels'], /^error: --no-labels has no effect without --save <folder>; give both$/m],
+    [['detect', 'photos', '--line-width', '3'], /--line-width has no effect without --save <folder>/],
+    [['detect', 'photos', '--save-conf'], /--save-conf has no effect without --save-txt <folder>/],
+    [['detect', 'photos', '--save', 'x', '--line-width', '1001'], /Expected at most 1000 pixels/],
+    [['detect', 'photos', '--limit-input-pixels', '0'], /'0' is invalid\. Expected a whole number/],
     [['detect', 'photos', '--class-threshold', 'person'], /Expected a class and its threshold, as person=0\.5/],
     [['detect', 'photos', '--class-threshold', 'person=50'], /Expected a number in 0\.\.1/],
     [['detect', 'photos', '--image-size', '640,480'], /'640,480' is invalid\. Expected pixels/],
@@ -200,6 +281,78 @@ describe('migraphx-yolo detect', () => {
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(stderr).toMatch(message);
     expect(stderr).not.toMatch(/^ +at /m);
+  });
+
+  describe('on a full disk', () => {
+    // Fails as the system does when no space is left, for the files of one picture.
+    const full = (part: string) => {
+      const source = `
+        import fs from 'node:fs';
+        import { syncBuiltinESMExports } from 'node:module';
+        const { writeFile } = fs.promises;
+        fs.promises.writeFile = async (path, data, ...options) => {
+          if (!String(path).includes(${JSON.stringify(part)})) return writeFile(path, data, ...options);
+          await writeFile(path, data.slice(0, 10));
+          throw Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' });
+        };
+        syncBuiltinESMExports();`;
+      return { ...here, env: { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(source)}` } };
+    };
+
+    it.each([
+      ['--save', 'street 2.jpg', 'street 10.JPG', 'picture'],
+      ['--save-txt', 'street 2.txt', 'street 10.txt', 'file'],
+      ['--save-crops', 'street 2-1.jpg', 'street 10-1.JPG', 'picture'],
+    ])('%s fails the picture, and loses nothing else', async (option, failing, written, what) => {
+      const folder = `full${option}`;
+      mkdirSync(join(cwd, folder));
+      writeFileSync(join(cwd, folder, failing), 'of an earlier run');
+      const args = ['detect', 'photos', '--json', '--max-detections', '1', option, folder];
+      const { code, stdout, stderr } = await command(args, full(failing));
+      expect(code).toBe(1);
+      const path = join(folder, failing);
+      expect(stderr).toContain(
+        `error: ${join('photos', 'street 2.jpg')}: Cannot write the ${what} ${path}: ENOSPC: no space left on device\n`,
+      );
+      expect(stderr.trimEnd().split('\n').at(-1)).toBe('1 of 2 pictures failed');
+      const [first, second] = JSON.parse(stdout);
+      expect([first.detections.length, second.detections.length]).toEqual([1, 1]);
+      expect([first.saved, first.crops, first.labelFile]).toEqual([undefined, undefined, undefined]);
+      // What was there stays, and nothing is left half written.
+      expect(readdirSync(join(cwd, folder)).sort()).toEqual([failing, written].sort());
+      expect(readFileSync(join(cwd, path), 'utf8')).toBe('of an earlier run');
+    });
+
+    it.skipIf(process.platform !== 'linux')(
+      'real writes that stop in the middle are told apart by picture',
+      async () => {
+        // The system writes no file of more than 16 KiB: that is less than the photo and more than the blank picture.
+        await sharp({ create: { width: 640, height: 484, channels: 3, background: 'white' } })
+          .jpeg()
+          .toFile(join(cwd, 'white.jpg'));
+        // The default model is larger, and has to be cached by now.
+        await command(['inspect'], here);
+        const line = 'ulimit -f 16; yolo detect white.jpg évora* --save limited --json --quiet --max-detections 1';
+        const { code, stdout, stderr } = await commandInShell(line, here);
+        expect(code).toBe(1);
+        expect(stderr).toMatch(
+          /^error: Cannot write the picture limited.évora ☀\.jpg: EFBIG: .+\n1 of 2 pictures failed\n$/,
+        );
+        const [white, street] = JSON.parse(stdout);
+        expect([white.saved, street.saved, street.detections.length]).toEqual([
+          join('limited', 'white.jpg'),
+          undefined,
+          1,
+        ]);
+        expect(readdirSync(join(cwd, 'limited'))).toEqual(['white.jpg']);
+      },
+    );
+
+    it.skipIf(process.platform !== 'linux')('results that cannot be printed end with 1', async () => {
+      const { code, stderr } = await commandInShell('yolo detect many --json --quiet > /dev/full', here);
+      expect(code).toBe(1);
+      expect(stderr).toMatch(/^error: the output cannot be written: ENOSPC.*\n$/);
+    });
   });
 
   it('ends with 1 and says why where the model is not there', async () => {

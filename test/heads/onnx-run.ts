@@ -10,6 +10,9 @@ import { type Columns, headOutputs, postprocess } from '../../lib/core/postproce
 import { modelSignature, type PictureInput, pictureInput, readModelFile } from '../../lib/model/signature.js';
 import type { RgbImage, Tensor } from '../../lib/types.js';
 
+// As the library's worker does: with a Float16Array, ONNX Runtime finds no data in float16 tensors.
+Reflect.deleteProperty(globalThis, 'Float16Array');
+
 const DEFAULT_SIZE = [640, 640] as const;
 
 /** A photo as golden values have it: upright, RGB, its colour profile ignored. */

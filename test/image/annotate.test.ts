@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import sharp from 'sharp';
 import { afterAll, describe, expect, it } from 'vitest';
-import { Detections } from '../../lib/detections.js';
+import { type AnnotateOptions, Detections } from '../../lib/detections.js';
 import { YoloError } from '../../lib/errors.js';
 import { coloursOf } from '../../lib/image/colours.js';
 import { lettering } from '../../lib/image/lettering.js';
@@ -92,6 +92,50 @@ describe('annotate', () => {
       );
     });
   }
+
+  it('draws frames without labels, of the width and in the colours that are asked for', async () => {
+    const two = Detections.from(
+      {
+        xyxy: Float32Array.of(20, 100, 120, 200, 200, 100, 300, 200),
+        confidence: Float32Array.of(0.9, 0.8),
+        classId: Int32Array.of(1, 0),
+      },
+      { labels: ['cat', 'dog'], image: { width: 400, height: 300 } },
+    );
+    const draw = (options: AnnotateOptions) =>
+      two.annotate(undefined, { image: gray(400, 300), ...options }).then(levels);
+    const bare = await draw({ labels: false, lineWidth: 10, colours: { dog: '#0f0' } });
+    // Half of the line on each side of the box.
+    for (const x of [15, 20, 24]) expect(bare(x, 150)).toBe('00ff00');
+    for (const x of [13, 26]) expect(bare(x, 150)).toBe('808080');
+    expect(bare(200, 150)).toBe(fill);
+    // Where labels would be.
+    for (const y of [85, 90, 110]) expect(bare(60, y)).toBe('808080');
+    const listed = await draw({ lineWidth: 2, colours: ['#ABCDEF'] });
+    expect([listed(200, 150), listed(20, 150)]).toEqual(['abcdef', coloursOf(1).fill.slice(1)]);
+    expect(listed(201, 90)).toBe('abcdef');
+    // The frame of a box is inside the picture however thick its line is.
+    const thick = await draw({ labels: false, lineWidth: 1000, colours: ['#000', '#000'] });
+    expect([thick(5, 150), thick(370, 150)]).toEqual(['000000', '000000']);
+  });
+
+  it.each<[unknown, RegExp]>([
+    [{ labels: 'no' }, /labels to be true or false/],
+    [{ lineWidth: 0 }, /lineWidth to be a whole number in \[1, 1000\] but received 0/],
+    [{ lineWidth: 1.5 }, /lineWidth to be a whole number/],
+    [{ colours: 'red' }, /colours to be an object but received "red"/],
+    [{ colours: ['red'] }, /colours\[0\] to be a colour as #rgb or #rrggbb but received "red"/],
+    [{ colours: ['#12345'] }, /colours\[0\] to be a colour/],
+    [{ colours: { cat: '#fff"/><script>' } }, /colours\["cat"\] to be a colour/],
+    [{ colours: { cta: '#fff' } }, /no class "cta" for a colour; did you mean "cat"\?/],
+    [{ colors: ['#fff'] }, /Unknown key "colors".*"colours"/],
+  ])('refuses %j', async (options, message) => {
+    const error = await failure(
+      boxes(64, 48, [[5, 20, 40, 40]]).annotate(undefined, { image: gray(64, 48), ...(options as object) }),
+    );
+    expect(error.code).toBe('ERR_YOLO_INVALID_ARGUMENT');
+    expect(error.message).toMatch(message);
+  });
 
   it('writes the format that the extension names, and refuses others', async () => {
     const source = join(folder, 'source.png');
@@ -228,8 +272,9 @@ describe('colours of classes', () => {
       }, 0);
     const fills = Array.from({ length: 80 }, (_, classId) => coloursOf(classId));
     expect(new Set(fills.map(({ fill }) => fill)).size).toBe(80);
-    for (const [classId, { fill, text }] of fills.entries()) {
-      expect(coloursOf(classId)).toEqual({ fill, text });
+    const given = ['#000', '#ffffff', '#f00', '#00f', '#777', '#808080'].map((own) => coloursOf(0, own));
+    for (const [classId, { fill, text }] of [...fills, ...given].entries()) {
+      if (classId < 80) expect(coloursOf(classId)).toEqual({ fill, text });
       const [dark, light] = [luminance(fill), luminance(text)].sort((a, b) => a - b);
       expect((light! + 0.05) / (dark! + 0.05)).toBeGreaterThanOrEqual(4.5);
     }

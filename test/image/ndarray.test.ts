@@ -78,7 +78,8 @@ describe('an ndarray', () => {
     const array = shaped(7, 5, 3);
     const before = [...array.data];
     expect((await decodeImage(array)).data.buffer).toBe(array.data.buffer);
-    await annotateToPng(array, { image: { width: 5, height: 7 }, autoOrient: true, *[Symbol.iterator]() {} });
+    const drawing = { image: { width: 5, height: 7 }, autoOrient: true, *[Symbol.iterator]() {} };
+    await annotateToPng(array, drawing, { hasLabels: true, colours: [] });
     await decodeImage(array.step(1, 1, -1));
     expect([...array.data]).toEqual(before);
   });

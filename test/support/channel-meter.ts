@@ -11,6 +11,8 @@ export interface MeterOptions {
   readonly layout?: 'nchw' | 'nhwc';
   /** Whether the number of pictures is open. Defaults to false. */
   readonly openBatch?: boolean;
+  /** Added to the file's own. */
+  readonly metadata?: Readonly<Record<string, string>>;
 }
 
 /**
@@ -19,7 +21,12 @@ export interface MeterOptions {
  *
  *   images ─ReduceMean─▶ [n, 3] ─TopK─▶ scores, channels ─Concat with the box─▶ [n, 3, 6]
  */
-export function channelMeter({ type = 'float32', layout = 'nchw', openBatch = false }: MeterOptions = {}): Uint8Array {
+export function channelMeter({
+  type = 'float32',
+  layout = 'nchw',
+  openBatch = false,
+  metadata = {},
+}: MeterOptions = {}): Uint8Array {
   const batch = openBatch ? 'batch' : 1;
   const dims = layout === 'nchw' ? [batch, 3, METER_SIDE, METER_SIDE] : [batch, METER_SIDE, METER_SIDE, 3];
   const axes = layout === 'nchw' ? [2, 3] : [1, 2];
@@ -37,7 +44,7 @@ export function channelMeter({ type = 'float32', layout = 'nchw', openBatch = fa
   const toFloat = { to: { int: onnxElementType('float32') } };
   return encodeOnnx({
     opsets: { '': 13 },
-    metadata: { names: "{0: 'first', 1: 'second', 2: 'third'}", task: 'detect', stride: '32' },
+    metadata: { names: "{0: 'first', 1: 'second', 2: 'third'}", task: 'detect', stride: '32', ...metadata },
     graph: {
       name: 'channel-meter',
       inputs: [{ name: 'images', type, dims }],

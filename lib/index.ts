@@ -14,6 +14,7 @@ export {
 } from './detections.js';
 export { Detector, type DetectorStats, type Results } from './detector.js';
 export { YoloError, type YoloErrorCode, type YoloErrorOptions, type YoloErrorPhase } from './errors.js';
+export { type FramesOptions, frames } from './frames.js';
 export { COCO_LABELS } from './labels.js';
 export type { DownloadProgress } from './model/source.js';
 export type { ModelInfo } from './model-loader.js';
@@ -23,6 +24,8 @@ export type {
   DetectorOptions,
   Device,
   InputFormatOptions,
+  StreamOptions,
 } from './options.js';
 export type { Postprocessor, PostprocessorImage } from './postprocessor.js';
+export type { OnStreamError, StreamFailure, StreamItem, StreamResult } from './stream.js';
 export type { DetectionTimings, ImageInput, RawImage, RgbImage, Tensor, TensorInfo, TensorType } from './types.js';

@@ -19,7 +19,9 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   labels: [],
   types: [],
   errors: [],
-  options: ['core', 'model', 'postprocessor', 'validation'],
+  stream: [],
+  frames: ['validation'],
+  options: ['core', 'model', 'postprocessor', 'validation', 'stream'],
   detector: [
     'core',
     'image',
@@ -32,6 +34,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'validation',
     'proof-photo',
     'model-loader',
+    'stream',
   ],
   cli: ['index', 'model'],
 };

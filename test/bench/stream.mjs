@@ -1,10 +1,8 @@
 // What stream() costs beside the model: photos from disk through one lane of one thread, against bare runs of the model.
-import { readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { Detector } from '../../dist/index.js';
-import { absent, sharedFile } from './inputs.mjs';
+import { absent, sharedFile, sharedPhotos } from './inputs.mjs';
 import { judged, judgedFrom } from './measure.mjs';
 
 const TITLE = 'stream() of 200 photos, yolov8n at 640 × 640, one lane of one thread';
@@ -14,7 +12,7 @@ const TURNS = 8;
 
 export async function run() {
   const model = sharedFile('models/yolov8n_640_float.onnx');
-  const photos = photosOf('photos/coco/evaluation', 'photos/coco/calibration', 'photos/classic');
+  const photos = sharedPhotos();
   if (model === undefined || photos.length === 0) return { title: TITLE, rows: [absent] };
   const detector = await Detector.create({ model, lanes: 1, threads: 1 });
   const bare = await BareModel.start(model);
@@ -44,14 +42,6 @@ export async function run() {
       judged('of which the model', modelMs / PHOTOS, 'ms'),
     ],
   };
-}
-
-function photosOf(...folders) {
-  return folders
-    .map((folder) => sharedFile(folder))
-    .filter((folder) => folder !== undefined)
-    .flatMap((folder) => readdirSync(folder).map((name) => join(folder, name)))
-    .filter((path) => /\.(jpg|png)$/.test(path));
 }
 
 /** onnxruntime-node by itself in a worker, its input prepared: nothing but run(), one after the other. */

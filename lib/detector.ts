@@ -1,20 +1,25 @@
 import { Detections, type DetectionsContext } from './detections.js';
 import { YoloError } from './errors.js';
 import { asGiven, assertImageInput, decodeImage, describeInput } from './image/decode.js';
+import { isSharpInstance } from './image/input.js';
 import { loadModel, type ModelInfo } from './model-loader.js';
 import {
   checkDetectOptions,
   checkDetectorOptions,
+  checkStreamOptions,
   DEFAULTS,
   type DetectOptions,
   type DetectorOptions,
   resolveClasses,
   resolveClassThresholds,
+  type StreamOptions,
 } from './options.js';
 import { type Postprocessor, PostprocessorImage, type PostprocessorOptions } from './postprocessor.js';
 import type { Backend, BackendStats, LanePlan, LaneResult, PictureSource } from './runtime/backend.js';
 import { show } from './show.js';
+import { type OnStreamError, type StreamItem, stream } from './stream.js';
 import type { ImageInput, Tensor } from './types.js';
+import { invalid } from './validation.js';
 
 /** Counters of a detector, read at any time. */
 export interface DetectorStats extends BackendStats {
@@ -138,6 +143,36 @@ export class Detector<T = Detections> {
       await Promise.allSettled(runs);
       throw error;
     }
+  }
+
+  /**
+   * Finds the objects of one picture after the other of a source that may be endless: paths, a video's pictures, an async
+   * generator. Several pictures are under way at once, results come in the order of the source, and the source is asked
+   * for no more than `inFlight` pictures ahead of what was taken from here.
+   *
+   * An abort (with `signal.reason`), the end of a `for await` and an error cancel what is under way and close the source.
+   * An error that the source throws comes out as it is, after the results of the pictures before it.
+   * @throws ERR_YOLO_INVALID_ARGUMENT, at the call, for wrong options or a source that cannot be iterated; while iterating as
+   * `detect()`, with the picture's place in `detail.index`. The detector stays usable.
+   */
+  stream<Picture extends ImageInput, OnError extends OnStreamError = 'throw'>(
+    source: Iterable<Picture> | AsyncIterable<Picture>,
+    options: StreamOptions<OnError> = {},
+  ): AsyncGenerator<StreamItem<Picture, T, OnError>, void, undefined> {
+    checkStreamOptions(options);
+    assertPictures(source);
+    const { inFlight, onError = 'throw' as OnError, signal, ...call } = options;
+    const plan = this.#planFor(call);
+    const { lanes } = this.#backend.stats();
+    // Decoded pictures of all lanes and one more do not wait, see PictureQueue.
+    const room = lanes + 1 + (this.#options.maxQueue ?? Number.POSITIVE_INFINITY);
+    const detect = (image: Picture, index: number, stop: AbortSignal): Promise<T> =>
+      inPicture(index, undefined, async () => {
+        assertImageInput(image);
+        const [result] = await this.#backend.infer([this.#source(image, stop)], plan, stop);
+        return this.#finish(image, result!, plan, stop);
+      });
+    return stream(source, detect, { inFlight: Math.min(inFlight ?? 2 * lanes + 1, room), onError, signal });
   }
 
   /** Waiting and finished pictures, memory high-water marks, the device. */
@@ -272,17 +307,35 @@ function untilAborted<R>(work: R | Promise<R>, signal: AbortSignal | undefined):
   });
 }
 
-/** Runs a step of one picture of a batch; its YoloError comes out with the picture's number, code and cause kept. */
-function inPicture<R>(index: number, total: number, step: () => Promise<R>): Promise<R>;
+/** @throws ERR_YOLO_INVALID_ARGUMENT for what is no source of pictures, also where it could be iterated: a path, by letters, a sharp instance, by bytes. */
+function assertPictures(source: unknown): void {
+  const isIterable =
+    typeof source === 'object' && source !== null && (Symbol.asyncIterator in source || Symbol.iterator in source);
+  if (isIterable && !ArrayBuffer.isView(source) && !isSharpInstance(source)) return;
+  throw invalid(
+    `Expected an iterable or async iterable of pictures but received ${show(source)}; for one picture use detect()`,
+    { option: 'source' },
+  );
+}
+
+/**
+ * Runs a step of one picture of several, of `total` where that is known; its YoloError comes out with the picture's number,
+ * code and cause kept.
+ */
+function inPicture<R>(index: number, total: number | undefined, step: () => Promise<R>): Promise<R>;
 function inPicture(index: number, total: number, step: () => void): void;
-function inPicture<R>(index: number, total: number, step: () => R | Promise<R>): R | Promise<R> {
+function inPicture<R>(index: number, total: number | undefined, step: () => R | Promise<R>): R | Promise<R> {
   const numbered = (error: unknown): never => {
     if (!YoloError.is(error) || error.detail?.index !== undefined) throw error;
-    throw new YoloError(error.code, `${error.message} (picture ${index + 1} of ${total})`, {
-      phase: error.phase,
-      detail: { ...error.detail, index },
-      cause: error.cause,
-    });
+    throw new YoloError(
+      error.code,
+      `${error.message} (picture ${index + 1}${total === undefined ? '' : ` of ${total}`})`,
+      {
+        phase: error.phase,
+        detail: { ...error.detail, index },
+        cause: error.cause,
+      },
+    );
   };
   try {
     const result = step();

@@ -22,6 +22,7 @@ export {
 } from './detections.js';
 export { Detector, type DetectorStats, type Results } from './detector.js';
 export { YoloError, type YoloErrorCode, type YoloErrorOptions, type YoloErrorPhase } from './errors.js';
+export { type FramesOptions, frames } from './frames.js';
 export { COCO_LABELS } from './labels.js';
 export type { DownloadProgress } from './model/source.js';
 export type { ModelInfo } from './model-loader.js';
@@ -31,6 +32,7 @@ export type {
   DetectorOptions,
   Device,
   InputFormatOptions,
+  StreamOptions,
 } from './options.js';
 export { type FetchImageOptions, fetchImage, type ToNdarrayOptions, toNdarray } from './pictures.js';
 export {
@@ -40,6 +42,7 @@ export {
   type PostprocessorOptions,
   requireOutput,
 } from './postprocessor.js';
+export type { OnStreamError, StreamFailure, StreamItem, StreamResult } from './stream.js';
 export type {
   DetectionTimings,
   ImageInput,

@@ -5,6 +5,7 @@ import type { LetterboxOptions } from './core/letterbox.js';
 import type { DownloadProgress } from './model/source.js';
 import type { Postprocessor } from './postprocessor.js';
 import { show } from './show.js';
+import type { OnStreamError } from './stream.js';
 import type { UrlOptions } from './types.js';
 import {
   aBoolean,
@@ -64,6 +65,21 @@ export interface DetectionOptions {
 export interface DetectOptions extends DetectionOptions {
   /** Rejects with `signal.reason`. A picture that waits is dropped; a run that has begun is finished and its result thrown away. */
   signal?: AbortSignal;
+}
+
+/** Options of `stream()`. */
+export interface StreamOptions<OnError extends OnStreamError = OnStreamError> extends DetectOptions {
+  /**
+   * Pictures that are taken from the source ahead of the one that was given last: those that are read, wait or are in the
+   * model, and results that nobody has asked for yet; 1..1024. Defaults to `2 * lanes + 1`, which keeps every lane
+   * busy while others are decoded. Never more than fit into `maxQueue`.
+   */
+  inFlight?: number;
+  /**
+   * `'throw'`: the first picture that fails ends the stream with its error. `'yield'`: it comes out in its place, as
+   * `{ source, index, error }`, and the stream goes on. Defaults to `'throw'`.
+   */
+  onError?: OnError;
 }
 
 export interface DetectorOptions extends DetectionOptions {
@@ -187,6 +203,12 @@ const detectionChecks = {
 
 const detectChecks = { ...detectionChecks, signal: anAbortSignal } satisfies Record<keyof DetectOptions, Check>;
 
+const streamChecks = {
+  ...detectChecks,
+  inFlight: integerFrom(1, 1024),
+  onError: oneOf(['throw', 'yield']),
+} satisfies Record<keyof StreamOptions, Check>;
+
 const inputFormat = objectWith({
   channelOrder: oneOf(['rgb', 'bgr']),
   divisor: positive,
@@ -277,6 +299,11 @@ export function checkDetectorOptions(options: unknown): void {
 /** As `checkDetectorOptions`, for one call of `detect()` or `detectBatch()`. */
 export function checkDetectOptions(options: unknown): void {
   objectWith(detectChecks)(options, 'options');
+}
+
+/** As `checkDetectorOptions`, for one call of `stream()`. */
+export function checkStreamOptions(options: unknown): void {
+  objectWith(streamChecks)(options, 'options');
 }
 
 /** As `checkDetectorOptions`, for `toNdarray()`. */

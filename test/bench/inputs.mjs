@@ -1,5 +1,5 @@
-import { existsSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { existsSync, readdirSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import sharp from 'sharp';
 
@@ -13,6 +13,15 @@ export const absent = { name: 'skipped', value: 'no shared models and photos; se
 export function sharedFile(path) {
   const file = resolve(folder, path);
   return existsSync(file) ? file : undefined;
+}
+
+/** The paths of all shared photos; none where there is no such folder. */
+export function sharedPhotos() {
+  return ['photos/coco/evaluation', 'photos/coco/calibration', 'photos/classic']
+    .map(sharedFile)
+    .filter((photos) => photos !== undefined)
+    .flatMap((photos) => readdirSync(photos).map((name) => join(photos, name)))
+    .filter((path) => /\.(jpg|png)$/.test(path));
 }
 
 /** The shipped photo as a camera would give it: 1920×1080, JPEG. */

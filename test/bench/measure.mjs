@@ -27,7 +27,15 @@ export function median(values) {
 
 /** A row of a table of results, judged against the most that it may be. */
 export function judged(name, value, unit, most) {
-  const round = (number) => `${number < 10 ? number.toFixed(2) : number.toFixed(1)} ${unit}`.trim();
-  if (most === undefined) return { name, value: round(value) };
-  return { name, value: round(value), bar: `at most ${most} ${unit}`.trim(), ok: value <= most };
+  if (most === undefined) return { name, value: shown(value, unit) };
+  return { name, value: shown(value, unit), bar: `at most ${most} ${unit}`.trim(), ok: value <= most };
+}
+
+/** The same, judged against the least that it may be. */
+export function judgedFrom(name, value, unit, least) {
+  return { name, value: shown(value, unit), bar: `at least ${least} ${unit}`.trim(), ok: value >= least };
+}
+
+function shown(number, unit) {
+  return `${number < 10 ? number.toFixed(2) : number.toFixed(1)} ${unit}`.trim();
 }

@@ -4,10 +4,15 @@ import {
   Detections,
   Detector,
   type DetectorOptions,
+  frames,
   type ImageInput,
   type Outputs,
   type Postprocessor,
+  type RawImage,
   requireOutput,
+  type StreamFailure,
+  type StreamItem,
+  type StreamResult,
   type Tensor,
   YoloError,
   type YoloErrorCode,
@@ -115,6 +120,42 @@ describe('detectBatch()', () => {
   it('gives an array for an array', () => {
     expectTypeOf(detector.detectBatch(pictures)).resolves.toEqualTypeOf<Detections[]>();
     expectTypeOf(detector.detectBatch(pictures as readonly ImageInput[])).resolves.toEqualTypeOf<Detections[]>();
+  });
+});
+
+describe('stream()', () => {
+  type Items<Item> = AsyncGenerator<Item, void, undefined>;
+
+  it('gives the pictures of its source with what was found, and no errors', () => {
+    const paths: string[] = [];
+    expectTypeOf(detector.stream(paths)).toEqualTypeOf<Items<StreamResult<string, Detections>>>();
+    expectTypeOf(detector.stream(paths, { inFlight: 2 })).toEqualTypeOf<Items<StreamResult<string, Detections>>>();
+    expectTypeOf(detector.stream(paths, { onError: 'throw' })).toEqualTypeOf<Items<StreamResult<string, Detections>>>();
+    expectTypeOf(faceDetector.stream(pictures)).toEqualTypeOf<Items<StreamResult<ImageInput, Face[]>>>();
+    expectTypeOf(faceDetector.stream(frames(process.stdin, { width: 1, height: 1 }))).toEqualTypeOf<
+      Items<StreamResult<RawImage, Face[]>>
+    >();
+  });
+
+  it('gives results or failures where errors are yielded, told by either field', () => {
+    type Item = StreamResult<ImageInput, Face[]> | StreamFailure<ImageInput>;
+    expectTypeOf(faceDetector.stream(pictures, { onError: 'yield' })).toEqualTypeOf<Items<Item>>();
+    const mode = 'yield' as 'throw' | 'yield';
+    expectTypeOf(faceDetector.stream(pictures, { onError: mode })).toEqualTypeOf<Items<Item>>();
+    const item = {} as StreamItem<ImageInput, Face[], 'yield'>;
+    if (item.error === undefined) expectTypeOf(item.detections).toEqualTypeOf<Face[]>();
+    else expectTypeOf(item.error).toEqualTypeOf<YoloError>();
+    const { detections, error } = item;
+    if (error === undefined) expectTypeOf(detections).toEqualTypeOf<Face[]>();
+  });
+
+  it('takes pictures only, and its own options', () => {
+    // @ts-expect-error numbers are no pictures
+    void detector.stream([1, 2]);
+    // @ts-expect-error a mode that does not exist
+    void detector.stream(pictures, { onError: 'skip' });
+    // @ts-expect-error five channels
+    void frames(process.stdin, { width: 1, height: 1, channels: 5 });
   });
 });
 

@@ -19,7 +19,9 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   labels: [],
   types: [],
   errors: [],
-  options: ['core', 'model', 'postprocessor', 'validation'],
+  stream: [],
+  frames: ['validation'],
+  options: ['core', 'model', 'postprocessor', 'validation', 'stream'],
   postprocessor: ['core', 'detections', 'options', 'validation'],
   detector: [
     'core',
@@ -33,6 +35,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'validation',
     'proof-photo',
     'model-loader',
+    'stream',
   ],
   pictures: ['image', 'options', 'validation'],
   cli: ['index', 'model'],

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { COCO_CATEGORY_IDS } from '../../lib/core/coco-categories.js';
 import type { HeadLayout, HeadReading, ModelSignature } from '../../lib/core/heads/head.js';
 import { HEADS, headNamed } from '../../lib/core/heads/index.js';
+import { recognise } from '../../lib/core/heads/recognise.js';
 import { taskOf } from '../../lib/core/heads/tasks.js';
 import type { Tensor } from '../../lib/types.js';
 import { layoutOf, signatureOf } from './synthetic.js';
@@ -303,11 +304,16 @@ describe('queries', () => {
     const queries = (head: string) => readingsOf(head, outputs)[0].evidence.join();
     expect(queries('detr')).toContain('classes, boxes and scores of 300 queries');
     expect(queries('detr-coco-ids')).toContain('COCO category ids');
+    expect(read('detr', { ...outputs, s: [1, 300, 1], l: ['int32', 1, 300, 1, 1] })).toMatchObject({
+      outputs: 'l b s',
+    });
     refuses('detr-coco-ids', [[outputs, named(3)]]);
     refuses('detr', [
       [{ s: [1, 300], l: ['int64', 1, 300] }],
       [{ ...outputs, l: [1, 300] }],
       [{ ...outputs, s: [1, 299] }],
+      [{ ...outputs, s: [1, 300, 2] }],
+      [{ ...outputs, s: [300] }],
       [{ ...outputs, more: [1] }],
     ]);
   });
@@ -692,6 +698,20 @@ describe('values that contradict', () => {
     expect(paddle([-1, 7, 9, 9, 1, 1])).toBeUndefined();
     expect(paddle([1, 0.5, 1, 1, 9, 9])).toBeUndefined();
     expect(paddle([0.5, 0.5, 1, 1, 9, 9])).toMatch(/class 0.5/);
+  });
+});
+
+describe('values that contradict every layout', () => {
+  it('are not blamed on the number of names that are given', async () => {
+    const dims = [7, CELLS];
+    const probe = async () => new Map([['out', { dims, data: new Float32Array(7 * CELLS).fill(-5) }]]);
+    const { labels } = named(3);
+    await expect(
+      recognise(modelOf({ out: [1, ...dims] }), { picture: { width: 96, height: 96 }, labels }, probe),
+    ).rejects.toMatchObject({
+      code: 'ERR_YOLO_HEAD_UNKNOWN',
+      message: expect.stringMatching(/contradict every layout.*anchor-free with 3 classes: a box has the size -5/),
+    });
   });
 });
 

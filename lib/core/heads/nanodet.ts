@@ -3,7 +3,7 @@ import { eachBestClass } from './best-class.js';
 import { expectation, levelStrides, pushDistances } from './distances.js';
 import { NANODET } from './families.js';
 import type { Head, HeadLayout, HeadOutputs, HeadReading, ModelSignature } from './head.js';
-import { scoresContradiction, tableOf } from './outputs.js';
+import { scoresContradiction, shapeMismatch, tableOf } from './outputs.js';
 import type { Output } from './roles.js';
 import { logitsContradiction } from './sigmoid.js';
 
@@ -70,10 +70,12 @@ function decode(outputs: HeadOutputs, layout: HeadLayout, confidenceThreshold: n
     inputWidth,
     inputHeight,
   );
+  if (strides === undefined)
+    throw shapeMismatch(outputs, layout, `rows of ${classCount}, one for each cell of the input`);
   for (const [level, { data: scores, rows }] of tables.entries()) {
     const columns = outputs.get(layout.outputs[levels + level])?.dims.at(-1) ?? 0;
     const { data } = tableOf(outputs, layout, levels + level, columns, rows);
-    const stride = strides![level];
+    const stride = strides[level];
     const bins = columns / 4;
     const side = (row: number, number: number) => expectation(data, row * columns + number * bins, 1, bins) * stride;
     const places = { first: 0, rowStep: classCount, classStep: 1 };

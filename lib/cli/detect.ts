@@ -32,6 +32,7 @@ interface Options {
   readonly lanes?: number;
   readonly threads?: number;
   readonly imageSize?: number | [number, number];
+  readonly rectangle?: boolean;
   readonly quiet?: boolean;
 }
 
@@ -85,6 +86,7 @@ export function addDetectCommand(program: Command, signal: AbortSignal): void {
       "640 or 640x480, for a model that leaves it open (default: the model's, else 640)",
       size,
     )
+    .option('--rectangle', 'leave off the border of each picture, for a model with open height and width')
     .option('-q, --quiet', 'print no progress and no remarks, errors only')
     .addHelpText('after', EXAMPLES)
     .action((pictures: string[], options: Options) => detect(pictures, options, signal));
@@ -116,6 +118,7 @@ async function detect(args: readonly string[], options: Options, signal: AbortSi
     maxPerClass: options.maxPerClass,
     multiLabel: options.multiLabel,
     imageSize: options.imageSize,
+    rectangle: options.rectangle,
     allowDownload: true,
     onProgress: ({ message }) => remark(message),
     signal,

@@ -7,13 +7,17 @@ import { absent, fullHdJpeg, sharedFile } from './inputs.mjs';
 import { judged, median } from './measure.mjs';
 
 const CALLS = 100;
+const BATCH = 32;
 
 export async function run() {
   const title = 'detect() of a 1080p JPEG with yolov8n 640';
   const model = sharedFile('models/yolov8n_640_float.onnx');
   if (model === undefined) return { title, rows: [absent] };
   const jpeg = await fullHdJpeg();
-  return { title, rows: [...(await oneByOne(model, jpeg)), ...(await manyAtOnce(model, jpeg))] };
+  return {
+    title,
+    rows: [...(await oneByOne(model, jpeg)), ...(await manyAtOnce(model, jpeg)), ...(await inOneBatch(jpeg))],
+  };
 }
 
 /** Latency, and bare runs of the model in a worker in turn with it. */
@@ -85,6 +89,34 @@ async function manyAtOnce(model, jpeg) {
     rows.push(judged(`${CALLS} calls at once, ${lanes} × ${threads} (lanes × threads)`, CALLS / seconds, 'pictures/s'));
   }
   return rows;
+}
+
+/** A batch in one run of the model against as many calls, in turn. */
+async function inOneBatch(jpeg) {
+  const model = sharedFile('models/yolov8n_dynamic_float.onnx');
+  if (model === undefined) return [absent];
+  const detector = await Detector.create({ model, maxBatch: BATCH });
+  const pictures = Array.from({ length: BATCH }, () => jpeg);
+  const timed = async (work) => {
+    const start = performance.now();
+    await work();
+    return performance.now() - start;
+  };
+  const batches = [];
+  const singles = [];
+  for (let round = -1; round < 5; round++) {
+    const batch = await timed(() => detector.detectBatch(pictures));
+    const single = await timed(() => Promise.all(pictures.map((picture) => detector.detect(picture))));
+    if (round < 0) continue;
+    batches.push(batch);
+    singles.push(single);
+  }
+  await detector.close();
+  return [
+    judged(`${BATCH} calls at once, open batch`, median(singles), 'ms'),
+    judged(`the same in one batch of ${BATCH}`, median(batches), 'ms'),
+    judged('one batch, in times of the calls', median(batches) / median(singles), '×'),
+  ];
 }
 
 /** onnxruntime-node by itself, as fast as it is: a worker, its input prepared, nothing but run(). */

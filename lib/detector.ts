@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { Detections } from './detections.js';
 import { YoloError } from './errors.js';
 import { assertImageInput, decodeImage, describeInput } from './image/decode.js';
@@ -126,6 +127,8 @@ export class Detector<T = Detections> {
     const size = takesBatches ? (this.#options.maxBatch ?? DEFAULTS.maxBatch) : 1;
     const stop = new AbortController();
     const signal = options.signal === undefined ? stop.signal : AbortSignal.any([options.signal, stop.signal]);
+    // Each run that waits listens to it.
+    setMaxListeners(0, signal);
     const runs: Promise<T[]>[] = [];
     for (let first = 0; first < images.length; first += size) {
       const chunk = images.slice(first, first + size);

@@ -148,6 +148,28 @@ describeShared('rectangles', () => {
     });
   });
 
+  it('of a long batch are found without a warning of Node', async () => {
+    const warnings: Error[] = [];
+    const listen = (warning: Error) => warnings.push(warning);
+    process.on('warning', listen);
+    try {
+      await withDetector({ model: model(), imageSize: 64, rectangle: true }, async (detector) => {
+        const gray = { data: new Uint8Array(3 * 64 * 32), width: 64, height: 32, channels: 3 as const };
+        const { signal } = new AbortController();
+        expect(await detector.detectBatch(Array.from({ length: 12 }, () => gray))).toHaveLength(12);
+        expect(
+          await detector.detectBatch(
+            Array.from({ length: 12 }, () => gray),
+            { signal },
+          ),
+        ).toHaveLength(12);
+      });
+      expect(warnings).toEqual([]);
+    } finally {
+      process.off('warning', listen);
+    }
+  });
+
   it('tell a postprocessor the size of the input', async () => {
     const detector = await Detector.create({
       model: model(),

@@ -82,8 +82,10 @@ export interface DetectorOptions extends DetectionOptions {
   threads?: number;
   /** Pictures that may wait; one more is refused with ERR_YOLO_QUEUE_FULL. Defaults to Infinity. */
   maxQueue?: number;
-  /** The most pictures of one run in `detectBatch()`, where the model's batch dimension is open and `rectangle` is not set.
-   * Defaults to 1: on the CPU a run of several pictures takes longer than as many runs of one. */
+  /**
+   * The most pictures of one run in `detectBatch()`, where the model's batch dimension is open and `rectangle` is not set.
+   * Defaults to 1: on the CPU a run of several pictures takes longer than as many runs of one.
+   */
   maxBatch?: number;
   /**
    * Size of the model's input in pixels, one number or [width, height], for a model that leaves it open.

@@ -109,8 +109,8 @@ export class Detector<T = Detections> {
   }
 
   /**
-   * Finds the objects of several pictures, of any sizes and kinds. Where the model's batch dimension is open, up to
-   * `maxBatch` pictures go through it in one run; the boxes are the same as those of `detect()`.
+   * Finds the objects of several pictures, of any sizes and kinds. Where the model's batch dimension is open, and without `rectangle`,
+   * up to `maxBatch` pictures go through it in one run; the boxes are the same as those of `detect()`.
    * @returns One result a picture, in their order.
    * @throws As `detect()`. One picture that fails rejects the whole call, with its number in `detail.index`; pictures that still waited are dropped.
    */
@@ -127,8 +127,10 @@ export class Detector<T = Detections> {
       inPicture(index, images.length, () => assertImageInput(image));
     });
     const plan = this.#planFor(options);
-    const size =
-      this.model.batch === 'dynamic' && plan.head?.isFlat !== true ? (this.#options.maxBatch ?? DEFAULTS.maxBatch) : 1;
+    // Rectangles of different pictures are different inputs, and a flat table has the rows of all pictures.
+    const takesBatches =
+      this.model.batch === 'dynamic' && this.#options.rectangle !== true && plan.head?.isFlat !== true;
+    const size = takesBatches ? (this.#options.maxBatch ?? DEFAULTS.maxBatch) : 1;
     const stop = new AbortController();
     const signal = options.signal === undefined ? stop.signal : AbortSignal.any([options.signal, stop.signal]);
     const runs: Promise<T[]>[] = [];

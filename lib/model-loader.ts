@@ -2,11 +2,13 @@ import { ANCHOR_SETS } from './core/heads/anchor-maps.js';
 import type { Anchors } from './core/heads/head.js';
 import { type Candidate, recogniseModel } from './core/heads/recognise.js';
 import type { InputFormat } from './core/input-format.js';
+import { YoloError } from './errors.js';
 import { labelsFor, labelsFromMetadata } from './labels.js';
 import { DEFAULT_MODEL_FORMAT } from './model/default-model.js';
+import { isDeclaredOpen, otherSizes, type Size, sizeBeside, strideOf } from './model/open-size.js';
 import { modelSignature, type PictureInput, pictureInput, readModelFile } from './model/signature.js';
 import { resolveModel } from './model/source.js';
-import { DEFAULTS, type DetectorOptions } from './options.js';
+import { DEFAULTS, type DetectorOptions, type InputFormatOptions } from './options.js';
 import { loadProofPictures } from './proof-photo.js';
 import type { Backend, LanePlan } from './runtime/backend.js';
 import { createOnnxRuntimeBackend } from './runtime/onnxruntime.js';
@@ -28,6 +30,11 @@ export interface ModelInfo {
   /** Size that pictures are laid into, in pixels. */
   readonly inputWidth: number;
   readonly inputHeight: number;
+  /**
+   * Whether the model takes pictures of other sizes: false where the file fixes the size or runs have shown that it is fixed,
+   * true where a run at a second size (made for `rectangle`) has succeeded; undefined where only the file says that it does.
+   */
+  readonly isSizeOpen: boolean | undefined;
   /** Pictures of one run; 'dynamic' where the file leaves it open. */
   readonly batch: number | 'dynamic';
   /** Name of the head that reads the outputs; null with a custom postprocessor. */
@@ -71,18 +78,33 @@ export async function loadModel(options: DetectorOptions, hasPostprocessor: bool
   const model = await resolveModel(options.model, { allowDownload, cacheFolder, onProgress, signal });
   const file = await readModelFile(model);
   const input = pictureInput(file.inputs);
-  const size = inputSize(input, options.imageSize);
+  const wanted = inputSize(input, options.imageSize);
+  if (options.rectangle && !isDeclaredOpen(input)) throw noRectangles(`its input is ${sidesOf(input)}`);
   signal?.throwIfAborted();
   // 'cpu' is the only device there is.
   const backend = await startBackend[device]({ model, lanes, threads, maxQueue, workerFile });
   const known = model.isDefault ? { ...DEFAULT_MODEL_FORMAT, ...options.inputFormat } : options.inputFormat;
   try {
-    const signature = modelSignature(file, input, size.width, size.height);
-    const found = hasPostprocessor
-      ? await warmUp(backend, input, size, { ...options, inputFormat: known }, file.properties)
-      : await recogniseOn(backend, input, signature, { ...options, inputFormat: known });
+    const understand = (size: Size): Promise<Recognised> =>
+      hasPostprocessor
+        ? warmUp(backend, input, size, { ...options, inputFormat: known }, file.properties)
+        : recogniseOn(backend, input, modelSignature(file, input, size.width, size.height), {
+            ...options,
+            inputFormat: known,
+          });
+    let size = wanted;
+    let found = await understand(size).catch(async (error: unknown) => {
+      if (!isFailedRun(error) || (input.width !== undefined && input.height !== undefined)) throw error;
+      const other = await sizeThatRuns(backend, input, size, file.properties, signal);
+      if (other === undefined) throw error;
+      if (options.imageSize !== undefined) throw wrongSize(size, other, error);
+      size = other;
+      return understand(other);
+    });
     signal?.throwIfAborted();
+    if (options.rectangle) found = await inRectangles(backend, input, size, found, file.properties, signal);
     const { layout, iouThreshold, ...understood } = found;
+    const isPinned = size !== wanted || input.width !== undefined || input.height !== undefined;
     return {
       backend,
       fallbackReason,
@@ -95,6 +117,7 @@ export async function loadModel(options: DetectorOptions, hasPostprocessor: bool
         outputs: backend.outputs,
         inputWidth: size.width,
         inputHeight: size.height,
+        isSizeOpen: isPinned ? false : options.rectangle ? true : undefined,
         batch: input.batch,
         metadata: file.properties,
         ...understood,
@@ -161,22 +184,8 @@ async function warmUp(
   { inputFormat: given = {}, labels, signal }: DetectorOptions,
   metadata: Readonly<Record<string, string>>,
 ): Promise<Recognised> {
-  const { letterbox, ...levels } = given;
-  const { layout, type } = input;
-  const inputFormat: InputFormat = {
-    layout,
-    type,
-    channelOrder: 'rgb',
-    divisor: type === 'uint8' ? 1 : 255,
-    ...levels,
-    letterbox: { placement: 'centre', ...letterbox },
-  };
-  const { upright } = await loadProofPictures();
-  await backend.infer(
-    [{ name: 'the proof photo', decode: async () => upright }],
-    planOf(size, input, inputFormat, null, null),
-    signal,
-  );
+  const inputFormat = plainFormat(input, given);
+  await runProof(backend, planOf(size, input, inputFormat, null, null), signal);
   return {
     layout: null,
     iouThreshold: null,
@@ -192,6 +201,19 @@ async function warmUp(
   };
 }
 
+/** As YOLO exports have it, but for what is given. */
+function plainFormat({ layout, type }: PictureInput, given: InputFormatOptions = {}): InputFormat {
+  const { letterbox, ...levels } = given;
+  return {
+    layout,
+    type,
+    channelOrder: 'rgb',
+    divisor: type === 'uint8' ? 1 : 255,
+    ...levels,
+    letterbox: { placement: 'centre', ...letterbox },
+  };
+}
+
 function planOf(
   { width, height }: Size,
   { sideInputs }: PictureInput,
@@ -204,11 +226,6 @@ function planOf(
   return { inputWidth: width, inputHeight: height, format, sideInputs, head, suppression };
 }
 
-interface Size {
-  readonly width: number;
-  readonly height: number;
-}
-
 /** The file's own size; where it leaves it open, the one asked for, else 640. */
 function inputSize(input: PictureInput, asked: DetectorOptions['imageSize']): Size {
   const [width, height] = typeof asked === 'number' ? [asked, asked] : (asked ?? []);
@@ -218,8 +235,87 @@ function inputSize(input: PictureInput, asked: DetectorOptions['imageSize']): Si
   };
   if (asked !== undefined && (size.width !== width || size.height !== height))
     throw invalid(
-      `The model takes ${input.width ?? 'any'}×${input.height ?? 'any'} pixels only, but imageSize asks for ${width}×${height}; leave imageSize out`,
+      `The model takes ${sidesOf(input)} pixels only, but imageSize asks for ${width}×${height}; leave imageSize out`,
       { option: 'imageSize', value: asked },
     );
   return size;
+}
+
+function sidesOf({ width, height }: PictureInput): string {
+  return `${width ?? 'any'}×${height ?? 'any'}`;
+}
+
+/** ONNX Runtime could not run the graph, as distinct from a model that ran and was not understood. */
+function isFailedRun(error: unknown): boolean {
+  return YoloError.is(error, 'ERR_YOLO_DEVICE') && error.phase === 'run';
+}
+
+/** The first size at which the model runs, where the file leaves it open and it did not run at `failed`. */
+async function sizeThatRuns(
+  backend: Backend,
+  input: PictureInput,
+  failed: Size,
+  metadata: Readonly<Record<string, string>>,
+  signal?: AbortSignal,
+): Promise<Size | undefined> {
+  for (const size of otherSizes(failed, input, metadata)) {
+    try {
+      await runProof(backend, planOf(size, input, plainFormat(input), null, null), signal);
+      return size;
+    } catch (error) {
+      if (!isFailedRun(error)) throw error;
+    }
+  }
+  return undefined;
+}
+
+/** The same, with a letterbox that leaves off the border, once a run at another size has shown that the model takes it. */
+async function inRectangles(
+  backend: Backend,
+  input: PictureInput,
+  size: Size,
+  found: Recognised,
+  metadata: Readonly<Record<string, string>>,
+  signal?: AbortSignal,
+): Promise<Recognised> {
+  const { inputFormat, layout } = found;
+  if (inputFormat.letterbox.placement === 'stretch')
+    throw noRectangles('its pictures are stretched over the whole input, without a border to leave off');
+  const stride = strideOf(metadata);
+  const other = sizeBeside(size, stride);
+  try {
+    await runProof(backend, planOf(other, input, inputFormat, layout, null), signal);
+  } catch (error) {
+    if (!isFailedRun(error) && !YoloError.is(error, 'ERR_YOLO_SHAPE_MISMATCH')) throw error;
+    throw noRectangles(
+      `it runs at ${size.width}×${size.height} but not at ${other.width}×${other.height}, although its file leaves the size open`,
+      error,
+    );
+  }
+  return { ...found, inputFormat: { ...inputFormat, letterbox: { ...inputFormat.letterbox, stride } } };
+}
+
+async function runProof(backend: Backend, plan: LanePlan, signal?: AbortSignal): Promise<void> {
+  const { upright } = await loadProofPictures();
+  await backend.infer([{ name: 'the proof photo', decode: async () => upright }], plan, signal);
+}
+
+function wrongSize(asked: Size, other: Size, cause: unknown): YoloError {
+  return new YoloError(
+    'ERR_YOLO_INVALID_ARGUMENT',
+    `The model does not run at the imageSize of ${asked.width}×${asked.height} pixels, although its file leaves the size open; ${other.width}×${other.height} works: set imageSize to [${other.width}, ${other.height}]`,
+    {
+      phase: 'validate',
+      detail: { option: 'imageSize', value: [asked.width, asked.height], works: [other.width, other.height] },
+      cause,
+    },
+  );
+}
+
+function noRectangles(reason: string, cause?: unknown): YoloError {
+  return new YoloError(
+    'ERR_YOLO_INVALID_ARGUMENT',
+    `The model cannot be used with rectangle: ${reason}. Leave rectangle out, or export the model with open height and width`,
+    { phase: 'validate', detail: { option: 'rectangle', value: true }, cause },
+  );
 }

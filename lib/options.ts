@@ -99,13 +99,22 @@ export interface DetectorOptions extends DetectionOptions {
   threads?: number;
   /** Pictures that may wait; one more is refused with ERR_YOLO_QUEUE_FULL. Defaults to Infinity. */
   maxQueue?: number;
-  /** The most pictures of one run in `detectBatch()`, where the model's batch dimension is open. Defaults to 8. */
+  /**
+   * The most pictures of one run in `detectBatch()`, where the model's batch dimension is open and `rectangle` is not set.
+   * Defaults to 1: on the CPU a run of several pictures takes longer than as many runs of one.
+   */
   maxBatch?: number;
   /**
    * Size of the model's input in pixels, one number or [width, height], for a model that leaves it open.
-   * Defaults to the model's own, else 640.
+   * Defaults to the model's own, else 640, else (where the model does not run at that) the size of its export.
    */
   imageSize?: number | readonly [width: number, height: number];
+  /**
+   * Whether each picture has an input of its own shape: `imageSize` is then the most, and the border is cut off down to the next
+   * multiple of the model's stride (32 pixels). Faster for pictures that are not square, and sometimes better. Only for a model
+   * whose width and height are really open, which `create()` proves with a run. Defaults to false: all inputs have one size.
+   */
+  rectangle?: boolean;
   /** The output layout, by the name of its head (docs/models.md), where it cannot be recognised or is recognised wrongly. */
   head?: string;
   /**
@@ -146,7 +155,7 @@ export const DEFAULTS = Object.freeze({
   maxDetections: 300,
   maxPerClass: Infinity,
   multiLabel: false,
-  maxBatch: 8,
+  maxBatch: 1,
   imageSize: 640,
 });
 
@@ -271,6 +280,7 @@ const createChecks = {
   maxQueue: integerFrom(0),
   maxBatch: integerFrom(1, 1024),
   imageSize,
+  rectangle: aBoolean,
   head: aString,
   anchors,
   inputFormat,

@@ -47,6 +47,7 @@ interface Options {
   readonly imageSize?: number | [number, number];
   readonly allowPrivateAddresses?: boolean;
   readonly limitInputPixels?: number;
+  readonly rectangle?: boolean;
   readonly quiet?: boolean;
 }
 
@@ -117,6 +118,7 @@ export function addDetectCommand(program: Command, signal: AbortSignal): void {
     )
     .option('--allow-private-addresses', 'fetch URLs from this machine and its network too, not from the internet only')
     .option('--limit-input-pixels <n>', 'most pixels of a picture; one of more fails (default: 100000000)', count)
+    .option('--rectangle', 'leave off the border of each picture, for a model with open height and width')
     .option('-q, --quiet', 'print no progress and no remarks, errors only')
     .addHelpText('after', EXAMPLES)
     .action((pictures: string[], options: Options) => detect(pictures, options, signal));
@@ -153,6 +155,7 @@ async function detect(args: readonly string[], options: Options, signal: AbortSi
     multiLabel: options.multiLabel,
     imageSize: options.imageSize,
     limitInputPixels: options.limitInputPixels,
+    rectangle: options.rectangle,
     allowDownload: true,
     onProgress: ({ message }) => remark(message),
     signal,

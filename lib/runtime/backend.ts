@@ -22,6 +22,7 @@ export interface SuppressionPlan {
 
 /** All that a lane needs to turn pictures into boxes: plain data, sent with every job. */
 export interface LanePlan {
+  /** In pixels; the most where the format's letterbox has a stride, and then each run holds one picture. */
   readonly inputWidth: number;
   readonly inputHeight: number;
   readonly format: InputFormat;

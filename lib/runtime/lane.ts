@@ -131,7 +131,8 @@ export class Lane {
       width,
       height,
       letterbox,
-      plan,
+      // A letterbox with a stride has an input size of its own, which is the run's: pictures of one batch have the same.
+      plan: { ...plan, inputWidth: letterbox.inputWidth, inputHeight: letterbox.inputHeight },
     } satisfies ToWorker);
     return new Promise((resolve, reject) => {
       this.#packed = { resolve, reject };

@@ -205,7 +205,7 @@ async function run(ort: Ort, session: InferenceSession, { job, plan, count }: Pi
   const started = performance.now();
   let fetched: InferenceSession.OnnxValueMapType;
   try {
-    fetched = await native(() => session.run(feeds));
+    fetched = await native(() => session.run(feeds, RUN_OPTIONS));
   } catch (cause) {
     throw new YoloError(
       'ERR_YOLO_DEVICE',
@@ -249,6 +249,9 @@ async function run(ort: Ort, session: InferenceSession, { job, plan, count }: Pi
   }
   send({ kind: 'done', job, results, inferenceMs });
 }
+
+/** An error comes as an exception; the words on stderr beside it are not ours to print, least of all when a size is tried. */
+const RUN_OPTIONS: InferenceSession.RunOptions = { logSeverityLevel: 4 };
 
 const NO_BOXES = { xyxy: new Float32Array(0), confidence: new Float32Array(0), classId: new Int32Array(0) };
 

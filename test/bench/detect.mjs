@@ -7,13 +7,17 @@ import { absent, fullHdJpeg, sharedFile } from './inputs.mjs';
 import { judged, median } from './measure.mjs';
 
 const CALLS = 100;
+const BATCH = 32;
 
 export async function run() {
   const title = 'detect() of a 1080p JPEG with yolov8n 640';
   const model = sharedFile('models/yolov8n_640_float.onnx');
   if (model === undefined) return { title, rows: [absent] };
   const jpeg = await fullHdJpeg();
-  return { title, rows: [...(await oneByOne(model, jpeg)), ...(await manyAtOnce(model, jpeg))] };
+  return {
+    title,
+    rows: [...(await oneByOne(model, jpeg)), ...(await manyAtOnce(model, jpeg)), ...(await inOneBatch(jpeg))],
+  };
 }
 
 /** Latency, and bare runs of the model in a worker in turn with it. */
@@ -85,6 +89,41 @@ async function manyAtOnce(model, jpeg) {
     rows.push(judged(`${CALLS} calls at once, ${lanes} × ${threads} (lanes × threads)`, CALLS / seconds, 'pictures/s'));
   }
   return rows;
+}
+
+/** detectBatch(), also with all its pictures in one run of the model, against as many calls, in turn. */
+async function inOneBatch(jpeg) {
+  const model = sharedFile('models/yolov8n_dynamic_float.onnx');
+  if (model === undefined) return [absent];
+  const detector = await Detector.create({ model });
+  const atOnce = await Detector.create({ model, maxBatch: BATCH });
+  const pictures = Array.from({ length: BATCH }, () => jpeg);
+  const timed = async (work) => {
+    const start = performance.now();
+    await work();
+    return performance.now() - start;
+  };
+  const subjects = [
+    () => Promise.all(pictures.map((picture) => detector.detect(picture))),
+    () => detector.detectBatch(pictures),
+    () => atOnce.detectBatch(pictures),
+  ];
+  const times = subjects.map(() => []);
+  for (let round = -1; round < 6; round++) {
+    // Each is the first of a round as often as the others: a processor that warms up or is shared favours none.
+    for (let turn = 0; turn < subjects.length; turn++) {
+      const which = (turn + round + 1) % subjects.length;
+      const took = await timed(subjects[which]);
+      if (round >= 0) times[which].push(took);
+    }
+  }
+  const [calls, batch, oneRun] = times.map(median);
+  await Promise.all([detector.close(), atOnce.close()]);
+  return [
+    judged(`${BATCH} calls at once, open batch`, calls, 'ms'),
+    judged(`detectBatch() of ${BATCH}, in times of the calls`, batch / calls, '×', 1.1),
+    judged(`the same with maxBatch: ${BATCH}, in times of the calls`, oneRun / calls, '×'),
+  ];
 }
 
 /** onnxruntime-node by itself, as fast as it is: a worker, its input prepared, nothing but run(). */

@@ -355,6 +355,12 @@ describe('migraphx-yolo detect', () => {
     });
   });
 
+  it('ends with 2 and says why where the default model, of one size, is to take rectangles', async () => {
+    const { code, stdout, stderr } = await command(['detect', PHOTO, '--rectangle'], here);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toContain('The model cannot be used with rectangle: its input is 512×512');
+  });
+
   it('ends with 1 and says why where the model is not there', async () => {
     const { code, stdout, stderr } = await command(['detect', PHOTO, '--model', 'nowhere.onnx'], here);
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });

@@ -36,6 +36,7 @@ describe('options of create()', () => {
       { device: 'cuda' },
       "Expected device to be 'auto', 'cpu', 'gpu', 'webgpu' or 'ref' but received \"cuda\" (string)",
     ],
+    [{ rectangle: 1 }, 'Expected rectangle to be true or false but received 1 (number)'],
     [{ imageSize: [640] }, 'Expected imageSize to be a number or [width, height] but received an array of 1'],
     [{ imageSize: [640, 0] }, 'Expected imageSize to be a whole number in [1, 16384] but received 0 (number)'],
     [{ inputFormat: { divisor: 0 } }, 'Expected inputFormat.divisor'],
@@ -79,7 +80,7 @@ describe('options of create()', () => {
     expect(() =>
       checkDetectorOptions({
         ...{ model: new Uint8Array(1), device: 'gpu:1', lanes: 2, threads: 1, maxQueue: Number.POSITIVE_INFINITY },
-        ...{ maxBatch: 4, imageSize: [640, 384], head: 'yolox', labels: ['a'], limitInputPixels: 1e6 },
+        ...{ maxBatch: 4, imageSize: [640, 384], rectangle: true, head: 'yolox', labels: ['a'], limitInputPixels: 1e6 },
         ...{ inputFormat: { mean: [0, 0, 0], std: [1, 1, 1], letterbox: { padValue: 0, scaleUp: false } } },
         ...{ allowDownload: true, cacheFolder: '/tmp', onProgress() {}, workerFile: new URL('file:///w.mjs') },
         ...{ confidenceThreshold: 0, iouThreshold: 1, classes: ['a', 0], signal: new AbortController().signal },

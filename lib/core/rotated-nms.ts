@@ -23,7 +23,7 @@ export function probabilisticIou(rotated: Float32Array, i: number, j: number): n
       determinant / (4 * Math.sqrt(Math.max(0, a.determinant) * Math.max(0, b.determinant)) + EPSILON) + EPSILON,
     ) / 2;
   const bhattacharyya = Math.min(100, Math.max(EPSILON, apart + unlike));
-  return 1 - Math.sqrt(1 - Math.exp(-bhattacharyya) + EPSILON);
+  return Math.max(0, 1 - Math.sqrt(1 - Math.exp(-bhattacharyya) + EPSILON));
 }
 
 /** Second moments of the box taken as evenly filled. */

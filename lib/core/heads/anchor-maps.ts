@@ -131,8 +131,8 @@ function decodeLevel(
   if (output === undefined || output.data.length !== anchorCount * cells * values)
     throw shapeMismatch(outputs, layout, `${anchorCount} anchors of ${values} values for each cell`, level);
   const { data } = output;
-  const strideX = layout.inputWidth / width;
-  const strideY = layout.inputHeight / height;
+  // A network pads what is not a whole number of strides.
+  const stride = 2 ** Math.round(Math.log2(layout.inputWidth / width));
   const step = rank === 5 ? 1 : cells;
   const least = logitBelow(confidenceThreshold);
   for (let anchor = 0; anchor < anchorCount; anchor++) {
@@ -142,8 +142,8 @@ function decodeLevel(
       if (!(data[at + OBJECTNESS * step] > least)) continue;
       const objectness = sigmoid(data[at + OBJECTNESS * step]);
       const push = (confidence: number, classId: number): void => {
-        const cx = (2 * sigmoid(data[at]) - 0.5 + (cell % width)) * strideX;
-        const cy = (2 * sigmoid(data[at + step]) - 0.5 + Math.floor(cell / width)) * strideY;
+        const cx = (2 * sigmoid(data[at]) - 0.5 + (cell % width)) * stride;
+        const cy = (2 * sigmoid(data[at + step]) - 0.5 + Math.floor(cell / width)) * stride;
         const w = (2 * sigmoid(data[at + 2 * step])) ** 2 * sizes[2 * anchor];
         const h = (2 * sigmoid(data[at + 3 * step])) ** 2 * sizes[2 * anchor + 1];
         pushCxcywh(into, cx, cy, w, h, confidence, classId);

@@ -14,11 +14,15 @@ export function classCountOf(labels: readonly string[] | undefined): { classCoun
 }
 
 /**
- * The class id that a value is, its fraction cut off.
+ * The class id that a value stands for; by default it is that, its fraction cut off.
  * @throws ERR_YOLO_SHAPE_MISMATCH when the model is taken to have no such class.
  */
-export function classIdOf(value: number, { classCount, outputs }: HeadLayout): number {
-  const classId = Math.trunc(value);
+export function classIdOf(
+  value: number,
+  { classCount, outputs }: HeadLayout,
+  toClass: (value: number) => number = Math.trunc,
+): number {
+  const classId = toClass(value);
   if (classId >= 0 && classId < classCount) return classId;
   throw new YoloError(
     'ERR_YOLO_SHAPE_MISMATCH',

@@ -10,18 +10,12 @@ export interface BoxValues {
   readonly greatest: number;
 }
 
-/** Looks at the rows that `counts` chooses. Defaults to all. */
-export function boxValues(
-  { data, rows, columns }: Matrix,
-  first = 0,
-  counts: (row: number) => boolean = () => true,
-): BoxValues {
+export function boxValues({ data, rows, columns }: Matrix): BoxValues {
   let ordered = 0;
   let negative = 0;
   let greatest = -Infinity;
   for (let row = 0; row < rows; row++) {
-    if (!counts(row)) continue;
-    const at = row * columns + first;
+    const at = row * columns;
     if (data[at + 2] >= data[at] && data[at + 3] >= data[at + 1]) ordered++;
     if (data[at + 2] < 0 || data[at + 3] < 0) negative++;
     greatest = Math.max(greatest, data[at], data[at + 1], data[at + 2], data[at + 3]);

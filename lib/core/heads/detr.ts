@@ -86,7 +86,7 @@ function decode(
   const scores = tableOf(outputs, layout, 2, 1, rows).data;
   for (let row = 0, at = 0; row < rows; row++, at += 4) {
     if (!(scores[row] > confidenceThreshold)) continue;
-    const classId = classIdOf(classOf(labels[row]), layout);
+    const classId = classIdOf(labels[row], layout, classOf);
     pushXyxy(into, data[at], data[at + 1], data[at + 2], data[at + 3], scores[row], classId);
   }
 }

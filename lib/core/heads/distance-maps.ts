@@ -53,9 +53,13 @@ function pairsOf(
   distanceChannels: number,
 ): [classes: Output, distances: Output][] | undefined {
   const pairs = maps.map((level): [Output, Output] | undefined => {
-    const distances = level.filter(({ dims }) => dims[1] === distanceChannels);
-    const others = level.filter((output) => output !== distances[0] && (level.length === 2 || output.dims[1] !== 1));
-    return distances.length === 1 && others.length === 1 && level.length <= 3 ? [others[0], distances[0]] : undefined;
+    const [distances, ...more] = level.filter(({ dims }) => dims[1] === distanceChannels);
+    const others = level.filter((output) => output !== distances);
+    const wide = others.length === 1 ? others : others.filter(({ dims }) => dims[1] !== 1);
+    // Of one class the sum is the class itself.
+    const [classes, ...rest] = wide.length > 0 ? wide : others.slice(0, 1);
+    const isPair = classes !== undefined && distances !== undefined && level.length <= 3;
+    return isPair && more.length === 0 && rest.length === 0 ? [classes, distances] : undefined;
   });
   const known = pairs.flatMap((pair) => (pair === undefined ? [] : [pair]));
   const isAlike = known.every(([classes]) => classes.dims[1] === known[0][0].dims[1]);
@@ -125,7 +129,7 @@ function eachCell(
   ) => void,
 ): void {
   const { classCount, inputWidth, inputHeight } = layout;
-  const levels = layout.outputs.length / 2;
+  const levels = Math.ceil(layout.outputs.length / 2);
   const classes = Array.from({ length: levels }, (_, level) => mapOf(outputs, layout, level, classCount));
   const strides = levelStrides(
     classes.map(({ cells }) => cells),
@@ -151,7 +155,7 @@ function eachCell(
 }
 
 function binsContradiction(outputs: HeadOutputs, layout: HeadLayout): string | undefined {
-  const levels = layout.outputs.length / 2;
+  const levels = Math.ceil(layout.outputs.length / 2);
   for (let level = 0; level < levels; level++) {
     const { data } = mapOf(outputs, layout, level, layout.classCount);
     const outside = scoresContradiction(data, 0, data.length);
@@ -177,7 +181,7 @@ function decodeBins(outputs: HeadOutputs, layout: HeadLayout, confidenceThreshol
 }
 
 function rtmdetContradiction(outputs: HeadOutputs, layout: HeadLayout): string | undefined {
-  const levels = layout.outputs.length / 2;
+  const levels = Math.ceil(layout.outputs.length / 2);
   for (let level = 0; level < levels; level++) {
     const against = logitsContradiction(mapOf(outputs, layout, level, layout.classCount).data, 'classes');
     if (against !== undefined) return against;

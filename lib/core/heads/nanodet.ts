@@ -52,7 +52,7 @@ function outputOf(outputs: readonly Output[], count: number, width: number): Out
 }
 
 function contradiction(outputs: HeadOutputs, layout: HeadLayout): string | undefined {
-  const levels = layout.outputs.length / 2;
+  const levels = Math.ceil(layout.outputs.length / 2);
   for (const [index, name] of layout.outputs.entries()) {
     const data = outputs.get(name)?.data ?? new Float32Array(0);
     const against = index < levels ? scoresContradiction(data, 0, data.length) : logitsContradiction(data, 'distances');
@@ -63,7 +63,7 @@ function contradiction(outputs: HeadOutputs, layout: HeadLayout): string | undef
 
 function decode(outputs: HeadOutputs, layout: HeadLayout, confidenceThreshold: number, into: Candidates): void {
   const { classCount, inputWidth, inputHeight } = layout;
-  const levels = layout.outputs.length / 2;
+  const levels = Math.ceil(layout.outputs.length / 2);
   const tables = Array.from({ length: levels }, (_, level) => tableOf(outputs, layout, level, classCount));
   const strides = levelStrides(
     tables.map(({ rows }) => rows),
@@ -75,6 +75,7 @@ function decode(outputs: HeadOutputs, layout: HeadLayout, confidenceThreshold: n
   for (const [level, { data: scores, rows }] of tables.entries()) {
     const columns = outputs.get(layout.outputs[levels + level])?.dims.at(-1) ?? 0;
     const { data } = tableOf(outputs, layout, levels + level, columns, rows);
+    if (columns % 4 !== 0) throw shapeMismatch(outputs, layout, 'rows of four distances', levels + level);
     const stride = strides[level];
     const bins = columns / 4;
     const side = (row: number, number: number) => expectation(data, row * columns + number * bins, 1, bins) * stride;

@@ -63,6 +63,27 @@ describe('detect-image', () => {
   });
 });
 
+describe('video-frames', () => {
+  it('detects in each frame, and says that one is cut short', async () => {
+    const { data, info } = await sharp(PHOTO).removeAlpha().raw().toBuffer({ resolveWithObject: true });
+    const video = join(folder, 'frames.rgb');
+    writeFileSync(video, Buffer.concat([data, data]));
+    const size = `${info.width}x${info.height}`;
+    const { code, stdout, stderr } = await run('video-frames', [size, video], cacheFolder);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringMatching(/^2 frames, [\d.]+ a second\n$/) });
+    const lines = stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(lines.map(({ frame }) => frame)).toEqual([0, 1]);
+    for (const { detections } of lines) expect(detections).toEqual(found.toJSON().detections);
+    writeFileSync(video, data.subarray(0, data.length - 1));
+    const cut = await run('video-frames', [size, video], cacheFolder);
+    expect(cut.code).toBe(1);
+    expect(cut.stderr).toContain('ERR_YOLO_IMAGE_DECODE');
+  });
+});
+
 describe('detect-folder', () => {
   it('detects in every picture, also of folders inside, and goes on after a damaged one', async () => {
     const photos = join(folder, 'photos');

@@ -2,11 +2,11 @@ import { type Letterbox, pointsToImage } from './letterbox.js';
 
 /** What a head finds of each object beside its upright box and class. */
 export type ExtraLayout =
-  /** [points, dimensions]: x and y, with 3 dimensions visibility too. */
+  /** Shape [points, dimensions]: x and y, with 3 dimensions visibility too. */
   | { readonly kind: 'keypoints'; readonly points: number; readonly dimensions: 2 | 3 }
-  /** [size] coefficients of the masks in the output `prototypes`. */
+  /** Shape [size]: coefficients of the masks in the output `prototypes`. */
   | { readonly kind: 'mask'; readonly size: number; readonly prototypes: string }
-  /** [5]: centre, width, height, and the angle by which the box is turned from upright, in radians, clockwise as one sees the picture. */
+  /** Shape [5]: centre, width, height, and the angle by which the box is turned from upright, in radians, clockwise as one sees the picture. */
   | { readonly kind: 'rotated' };
 
 /** Columns of a rotated box. */

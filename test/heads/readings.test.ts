@@ -226,6 +226,9 @@ describe('maps', () => {
     expect(read('distance-bins', sums)).toMatchObject({ outputs: 'c b d a', classes: 5 });
     const single = { a: [1, 64, 6, 6], b: [1, 1, 6, 6], c: [1, 1, 12, 12], d: [1, 64, 12, 12] };
     expect(read('distance-bins', single)).toMatchObject({ outputs: 'c b d a', classes: 1 });
+    // Its sum is the class itself.
+    const summed = { ...single, e: [1, 1, 12, 12], f: [1, 1, 6, 6] };
+    expect(read('distance-bins', summed)).toMatchObject({ outputs: 'c b d a', classes: 1 });
     refuses('distance-bins', [
       [pairs, named(4)],
       [{ a: pairs.a, b: pairs.b }],
@@ -732,6 +735,7 @@ describe('runs of another shape than the layout', () => {
       [decode('nanodet', { a: [15, 2], b: [15, 32] }), /"a" should be/],
       [decode('nanodet', { a: [16, 3], b: [16, 32] }), /n rows of 2/],
       [decode('nanodet', { a: [16, 2], b: [] }), /"b" should be/],
+      [decode('nanodet', { a: [16, 2], b: [16, 30] }), /"b" should be rows of four distances/],
       [decode('nanodet', { a: [16, 2] }, { outputs: ['a', 'b'] }), /"b".*no such output/],
       [decode('distance-bins', { a: [2, 4, 4], b: [64, 2, 2] }), /"b" should be \[64, h, w\] of 16 cells/],
       [decode('distance-bins', { a: [2, 5, 4], b: [64, 5, 4] }), /"a" should be \[2, h, w\], h x w cells/],

@@ -110,7 +110,7 @@ export interface YoloOptions {
 }
 
 export interface CsvOptions {
-  /** What the rows have as `file`. Defaults to the path or URL of the picture, else to nothing. */
+  /** What the rows have as `file`. Defaults to the path of the picture, or its URL without user, password and query, else to nothing. */
   file?: string;
   /** Whether the first line has the names of the columns. Defaults to true. */
   header?: boolean;
@@ -436,7 +436,9 @@ export class Detections implements Iterable<Detection>, DetectionColumns {
    */
   toCsv(options: CsvOptions = {}): string {
     checkCsvOptions(options, 'options');
-    const { file = String(this.source ?? ''), header = true, escapeFormulas = true } = options;
+    // Of a URL without what may be a secret: its user, password and query.
+    const source = isHttpUrl(this.source) ? describeInput(this.source) : String(this.source ?? '');
+    const { file = source, header = true, escapeFormulas = true } = options;
     let csv = header ? csvRow(CSV_COLUMNS, false) : '';
     for (const { label, classId, confidence, xyxy } of this.toJSON().detections)
       csv += csvRow([file, label, classId, confidence, ...xyxy], escapeFormulas);

@@ -11,6 +11,7 @@ import {
   Detector,
   type DetectorOptions,
   type ImageInput,
+  type YoloError,
 } from '../../lib/index.js';
 import { checkDetectOptions, checkDetectorOptions, resolveClasses, resolveClassThresholds } from '../../lib/options.js';
 import { channelMeter } from '../support/channel-meter.js';
@@ -68,6 +69,22 @@ const creation = {
   maxQueue: whole(0, 20),
   maxBatch: whole(1, 16),
   imageSize: fc.oneof(fc.constantFrom(64, [64, 64], 640), fc.array(whole(1, 20000), { maxLength: 3 })),
+  rectangle: fc.boolean(),
+  anchors: fc.oneof(
+    fc.constantFrom(
+      'yolov5',
+      'yolov7',
+      'yolov9',
+      [[10, 13]],
+      [[10, -13]],
+      [[10]],
+      [[]],
+      [],
+      [[Number.NaN, 1]],
+      new Array(2),
+    ),
+    fc.array(fc.array(whole(-1, 500), { maxLength: 6 }), { maxLength: 3 }),
+  ),
   head: fc.constantFrom('end-to-end', 'anchor-free', 'yolox', 'end-to-end ', '__proto__'),
   inputFormat,
   labels: fc.array(fc.string({ maxLength: 5 }), { minLength: 2, maxLength: 4 }),
@@ -128,6 +145,15 @@ function expectInRange(one: DetectOptions): void {
   for (const wanted of one.classes ?? []) expect(['string', 'number']).toContain(typeof wanted);
 }
 
+/** What a stream gives of its last picture; its error is thrown. */
+async function lastOf(items: AsyncIterable<{ detections?: Detections; error?: YoloError }>): Promise<Detections> {
+  const all = [];
+  for await (const item of items) all.push(item);
+  const { detections, error } = all.at(-1)!;
+  if (error !== undefined) throw error;
+  return detections!;
+}
+
 describe('options of every kind and value', { timeout: FUZZ_TIMEOUT_MS }, () => {
   it('of create() are taken, or refused with a YoloError', () =>
     fuzz(
@@ -169,14 +195,20 @@ describe('options of every kind and value', { timeout: FUZZ_TIMEOUT_MS }, () => 
     const detector = await Detector.create({ model: channelMeter({ openBatch: true }), threads: 1 });
     opened.push(detector);
     const expected = JSON.stringify(await detector.detect(goodImage));
-    const call = fc.tuple(image, fewOptions({ ...detection, signal: signals }), fc.boolean());
-    await fuzz(5_000, call, async ([picture, given, isBatch]) => {
+    const streaming = { inFlight: whole(1, 4), onError: fc.constantFrom('throw', 'yield') };
+    const call = fc.oneof(
+      fc.tuple(image, fewOptions({ ...detection, signal: signals }), fc.constantFrom('picture', 'batch')),
+      fc.tuple(image, fewOptions({ ...detection, ...streaming, signal: signals }), fc.constant('stream')),
+    );
+    await fuzz(5_000, call, async ([picture, given, kind]) => {
       const { signal } = given;
       try {
         const found = await resultOrYoloError(() =>
-          isBatch
+          kind === 'batch'
             ? detector.detectBatch([goodImage, picture as ImageInput], given).then((both) => both[1])
-            : detector.detect(picture as ImageInput, given),
+            : kind === 'stream'
+              ? lastOf(detector.stream([goodImage, picture as ImageInput], given))
+              : detector.detect(picture as ImageInput, given),
         );
         for (const { xyxy, confidence } of found ?? []) expect([...xyxy, confidence].every(Number.isFinite)).toBe(true);
         expect(found === undefined || found.length <= ((given.maxDetections as number | undefined) ?? 300)).toBe(true);

@@ -120,13 +120,7 @@ async function transformersJs(folder, model) {
 }
 
 async function ours(model, lanes, threads) {
-  const detector = await Detector.create({
-    model,
-    lanes,
-    threads,
-    inputFormat: { channelOrder: 'rgb', divisor: 255, letterbox: { placement: 'stretch' } },
-    postprocessor: { name: 'detr', decode },
-  });
+  const detector = await Detector.create({ model, lanes, threads, confidenceThreshold: CONFIDENCE });
   return {
     async count(paths) {
       let count = 0;
@@ -135,19 +129,4 @@ async function ours(model, lanes, threads) {
     },
     close: () => detector.close(),
   };
-}
-
-/** Every class of every query, as transformers.js counts them, in pixels of the picture. */
-function decode({ pred_logits: { data: logits, dims }, pred_boxes: { data: boxes } }, { width, height }) {
-  const classes = dims[2];
-  const found = [];
-  for (let i = 0; i < logits.length; i++) {
-    const confidence = 1 / (1 + Math.exp(-logits[i]));
-    if (confidence <= CONFIDENCE) continue;
-    const at = Math.floor(i / classes) * 4;
-    const [x, y, w, h] = boxes.subarray(at, at + 4);
-    const xyxy = [(x - w / 2) * width, (y - h / 2) * height, (x + w / 2) * width, (y + h / 2) * height];
-    found.push({ xyxy, confidence, classId: i % classes });
-  }
-  return found;
 }

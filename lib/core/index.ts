@@ -1,7 +1,9 @@
 export * from './boxes.js';
 export * from './candidates.js';
+export { type ExtraLayout, extraSize, extraToImage, ROTATED_SIZE } from './extra.js';
 export * from './half.js';
-export type { Family, Head, HeadLayout, HeadOutputs, HeadReading, ModelSignature } from './heads/head.js';
+export { ANCHOR_SETS } from './heads/anchor-maps.js';
+export type { Anchors, Family, Head, HeadLayout, HeadOutputs, HeadReading, ModelSignature } from './heads/head.js';
 export { HEADS, headNamed } from './heads/index.js';
 export {
   type Candidate,
@@ -18,3 +20,4 @@ export { type NmsOptions, nms } from './nms.js';
 export * from './pack.js';
 export { type Columns, headOutputs, postprocess, type Suppression } from './postprocess.js';
 export { resizeBilinear } from './resample.js';
+export { probabilisticIou, suppressRotated } from './rotated-nms.js';

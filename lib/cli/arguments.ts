@@ -1,6 +1,15 @@
-import { InvalidArgumentError } from 'commander';
+import { InvalidArgumentError, Option } from 'commander';
 
 // What options of the command take; each throws InvalidArgumentError for anything else.
+
+export const HEAD_HELP = 'how the outputs are read, where that is not recognised (docs/models.md)';
+
+export function anchorsOption(): Option {
+  return new Option('--anchors <set>', 'those of a model that was exported without its last layer').choices([
+    'yolov5',
+    'yolov7',
+  ]);
+}
 
 export function fraction(text: string): number {
   const value = numberOf(text);

@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 import { type AnnotateOptions, type Detections, Detector, type Device, fetchImage, YoloError } from '../index.js';
-import { classList, classThreshold, count, fraction, lineWidth, size } from './arguments.js';
+import { anchorsOption, classList, classThreshold, count, fraction, HEAD_HELP, lineWidth, size } from './arguments.js';
 import { ExitCode } from './exit-code.js';
 import { inOrder } from './in-order.js';
 import { findPictures, type Picture } from './pictures.js';
@@ -48,6 +48,8 @@ interface Options {
   readonly allowPrivateAddresses?: boolean;
   readonly limitInputPixels?: number;
   readonly rectangle?: boolean;
+  readonly head?: string;
+  readonly anchors?: 'yolov5' | 'yolov7';
   readonly quiet?: boolean;
 }
 
@@ -113,11 +115,13 @@ export function addDetectCommand(program: Command, signal: AbortSignal): void {
     )
     .option(
       '--image-size <n>',
-      "640 or 640x480, for a model that leaves it open (default: the model's, else 640)",
+      '640 or 640x480, for a model that leaves it open (default: 640, or that of its export)',
       size,
     )
     .option('--allow-private-addresses', 'fetch URLs from this machine and its network too, not from the internet only')
     .option('--limit-input-pixels <n>', 'most pixels of a picture; one of more fails (default: 100000000)', count)
+    .option('--head <name>', HEAD_HELP)
+    .addOption(anchorsOption())
     .option('--rectangle', 'leave off the border of each picture, for a model with open height and width')
     .option('-q, --quiet', 'print no progress and no remarks, errors only')
     .addHelpText('after', EXAMPLES)
@@ -156,6 +160,8 @@ async function detect(args: readonly string[], options: Options, signal: AbortSi
     imageSize: options.imageSize,
     limitInputPixels: options.limitInputPixels,
     rectangle: options.rectangle,
+    head: options.head,
+    anchors: options.anchors,
     allowDownload: true,
     onProgress: ({ message }) => remark(message),
     signal,

@@ -2,13 +2,15 @@ import type { Command } from 'commander';
 import { Detector, type DetectorOptions, type ModelInfo, YoloError } from '../index.js';
 import { readModelFile } from '../model/signature.js';
 import { resolveModel } from '../model/source.js';
-import { size } from './arguments.js';
+import { anchorsOption, HEAD_HELP, size } from './arguments.js';
 import { print } from './print.js';
 import { printable } from './printable.js';
 
 interface Options {
   readonly json?: boolean;
   readonly imageSize?: DetectorOptions['imageSize'];
+  readonly head?: string;
+  readonly anchors?: 'yolov5' | 'yolov7';
 }
 
 /** What the file says, whether the model is understood or not. */
@@ -32,19 +34,29 @@ export function addInspectCommand(program: Command, signal: AbortSignal): void {
     )
     .argument('[model]', 'ONNX file (default: the small COCO detector that detect uses, fetched once)')
     .option('--json', 'print one JSON object')
-    .option('--image-size <n>', '640 or 640x480, for a model that leaves it open (default: 640)', size)
+    .option(
+      '--image-size <n>',
+      '640 or 640x480, for a model that leaves it open (default: 640, or that of its export)',
+      size,
+    )
+    .option('--head <name>', HEAD_HELP)
+    .addOption(anchorsOption())
     .addHelpText('after', EXAMPLES)
     .action((model: string | undefined, options: Options) => inspect(model, options, signal));
 }
 
-async function inspect(model: string | undefined, { json, imageSize }: Options, signal: AbortSignal): Promise<void> {
+async function inspect(
+  model: string | undefined,
+  { json, imageSize, head, anchors }: Options,
+  signal: AbortSignal,
+): Promise<void> {
   const onProgress = ({ message }: { message: string }) => console.error(printable(message));
   const resolved = await resolveModel(model, { allowDownload: true, onProgress, signal });
   const facts = { name: resolved.name, path: resolved.path, ...(await readModelFile(resolved)) };
   const show = json ? asJson : asText;
   let info: ModelInfo;
   try {
-    const detector = await Detector.create({ model, imageSize, allowDownload: true, signal });
+    const detector = await Detector.create({ model, imageSize, head, anchors, allowDownload: true, signal });
     info = detector.model;
     await detector.close();
   } catch (error) {

@@ -81,6 +81,18 @@ describe('migraphx-yolo inspect', () => {
     expect(json.stderr).toBe(`error: ${refusal.message}\n`);
   });
 
+  it('takes a head and anchors, and ends with 2 where there are none of that name', async () => {
+    const given = await command(['inspect', 'meter.onnx', '--json', '--head', 'end-to-end'], here);
+    expect([given.code, JSON.parse(given.stdout).head]).toEqual([0, 'end-to-end']);
+    const head = await command(['inspect', 'meter.onnx', '--head', 'end'], here);
+    expect([head.code, head.stderr]).toEqual([
+      2,
+      expect.stringMatching(/^error: Expected head to be one of end-to-end, /),
+    ]);
+    const anchors = await command(['detect', 'a.jpg', '--model', 'meter.onnx', '--anchors', 'yolov9'], here);
+    expect([anchors.code, anchors.stderr]).toEqual([2, expect.stringContaining('Allowed choices are yolov5, yolov7.')]);
+  });
+
   it('tells a size that the model does not take, and shows the file', async () => {
     const { code, stdout, stderr } = await command(['inspect', 'meter.onnx', '--image-size', '640x480'], here);
     expect(code).toBe(2);

@@ -544,12 +544,28 @@ describe('values that contradict', () => {
     expect(saidOfRows('anchor-based', [[1, 1, 9, 9, 1, 0.5, 0.25]])).toMatch(/objectness is 1 in every row/);
   });
 
-  it('maps with anchors that are scores already', () => {
+  it('maps with anchors that are scores already, or whose objectness is none', () => {
     expect(
       said('anchor-maps', {
         a: [
           [1, 1, 1, 7],
           [-1, 2, 3, 4, 5, 6, 7],
+        ],
+      }),
+    ).toMatch(/1 of 1 anchors of a see an object/);
+    expect(
+      said('anchor-maps-channels', {
+        a: [
+          [7, 1, 2],
+          [1, 1, 1, 1, 1, 1, 1, 1, -5, 1, -1, -1, -1, -1],
+        ],
+      }),
+    ).toMatch(/1 of 2 anchors of a see/);
+    expect(
+      said('anchor-maps', {
+        a: [
+          [1, 1, 1, 7],
+          [-1, 2, 3, 4, -5, 6, 7],
         ],
       }),
     ).toBeUndefined();

@@ -165,6 +165,7 @@ describe('metadata', () => {
       [{ task: 'detect', kpt_shape: '[17, 3]' }, /task is pose/],
       [{ task: 'detect', head: 'Classify' }, /"Classify"/],
       [{ task: 'detect', head: 'RTDETRDecoder' }, /metadata says RT-DETR/],
+      [{ task: 'detect', description: 'Ultralytics rtdetr-l model trained on coco.yaml' }, /metadata says RT-DETR/],
     ];
     for (const [metadata, message] of cases)
       await expect(model({ encode: endToEnd, more: { metadata } }).recognise()).rejects.toEqual(unknownHead(message));
@@ -239,7 +240,7 @@ describe('shapes', () => {
       ]);
     const none: Probe = () => Promise.reject(new Error('not to be run'));
     for (const head of [undefined, 'anchor-maps'])
-      await expect(recognise(maps, { picture, head }, none)).rejects.toEqual(
+      await expect(recognise(maps, { picture, head }, head === undefined ? probe : none)).rejects.toEqual(
         unknownHead(/are anchor-maps, but .*set `anchors` to 'yolov5' or 'yolov7'/),
       );
     const anchors = [
@@ -248,9 +249,24 @@ describe('shapes', () => {
     ];
     const found = await recognise(maps, { picture, anchors }, probe);
     expect(found.layout).toMatchObject({ head: 'anchor-maps', classCount: 3, anchors });
-    await expect(recognise(maps, { picture, anchors: anchors.slice(1) }, none)).rejects.toEqual(
+    await expect(recognise(maps, { picture, anchors: anchors.slice(1) }, probe)).rejects.toEqual(
       unknownHead(/should have 2 levels of 3 widths and heights/),
     );
+    // 64 bins and 80 classes are as many channels as three anchors of 43 classes.
+    const bins = signatureOf([
+      [1, 144, 12, 12],
+      [1, 144, 6, 6],
+    ]);
+    const ramp = (length: number) => Float32Array.from({ length }, (_, i) => Math.sin(i));
+    const other: Probe = async () =>
+      new Map([
+        ['out', { dims: [144, 12, 12], data: ramp(144 * 144) }],
+        ['out1', { dims: [144, 6, 6], data: ramp(144 * 36) }],
+      ]);
+    for (const given of [undefined, anchors])
+      await expect(recognise(bins, { picture, anchors: given }, other)).rejects.toEqual(
+        unknownHead(/contradict every layout.*see an object, so that is no objectness/),
+      );
   });
 
   it('that the names contradict are refused, with both counts', async () => {
@@ -361,6 +377,33 @@ describe('a run', () => {
     await expect(recognise(signatureOf([[1, 6, CELLS]]), { picture }, other)).rejects.toMatchObject({
       code: 'ERR_YOLO_SHAPE_MISMATCH',
     });
+  });
+});
+
+describe('queries of two classes', () => {
+  const signature = signatureOf([
+    [1, 300, 2],
+    [1, 300, 4],
+  ]);
+  /** The last class is the greater one everywhere, and is seen twice. */
+  const probe: Probe = async () =>
+    new Map([
+      [
+        'out',
+        {
+          dims: [300, 2],
+          data: Float32Array.from({ length: 600 }, (_, i) => (i < 4 ? (i % 2) * 7 - 4.5 : (i % 2) - 4.7)),
+        },
+      ],
+      ['out1', { dims: [300, 4], data: Float32Array.from({ length: 1200 }, (_, i) => (i % 4 < 2 ? 0.5 : 0.2)) }],
+    ]);
+
+  it('are not taken for one class and nothing', async () => {
+    const found = await recognise(signature, { picture, labels: ['a', 'b'] }, probe);
+    expect(found.layout).toMatchObject({ head: 'detr-logits', classCount: 2 });
+    await expect(recognise(signature, { picture }, probe)).rejects.toEqual(
+      unknownHead(/more than one way.*detr-logits with 2 classes.*detr-softmax with 1 classes/),
+    );
   });
 });
 

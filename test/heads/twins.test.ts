@@ -77,7 +77,10 @@ function slowly({ rows }: Run, threshold: number, multiLabel: boolean): Found[] 
   return rows.flatMap(({ box, scores, extra = [] }) => {
     const found = scores
       .map((confidence, classId) => ({ classId, confidence, box, extra }))
-      .filter(({ confidence }) => isConfident(confidence, threshold) && box.every((value) => Number.isFinite(value)));
+      .filter(
+        ({ confidence }) =>
+          isConfident(confidence, threshold) && [...box, ...extra].every((value) => Number.isFinite(value)),
+      );
     if (multiLabel) return found;
     const best = Math.max(...found.map(({ confidence }) => confidence));
     return found.filter(({ confidence }) => confidence === best).slice(0, 1);

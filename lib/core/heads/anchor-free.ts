@@ -1,6 +1,6 @@
 import type { Candidates } from '../candidates.js';
 import { extraSize } from '../extra.js';
-import { pushCxcywh, pushRotated } from './boxes.js';
+import { areFinite, pushCxcywh, pushRotated } from './boxes.js';
 import { ULTRALYTICS } from './families.js';
 import type { Head, HeadLayout, HeadOutputs, HeadReading, ModelSignature } from './head.js';
 import { fractionsContradiction, type Matrix, matrixOf, scoresContradiction, stridesOf } from './outputs.js';
@@ -154,9 +154,13 @@ function pushCell(
   const w = data[2 * cells + cell];
   const h = data[3 * cells + cell];
   const firstExtra = (FIRST_CLASS + classCount) * cells + cell;
-  if (extra?.kind === 'rotated') pushRotated(into, x, y, w, h, data[firstExtra], confidence, classId);
-  else if (pushCxcywh(into, x, y, w, h, confidence, classId) && extra !== undefined)
-    into.setExtra(data, firstExtra, cells, extraSize(extra));
+  if (extra?.kind === 'rotated') {
+    pushRotated(into, x, y, w, h, data[firstExtra], confidence, classId);
+    return;
+  }
+  const size = extra === undefined ? 0 : extraSize(extra);
+  if (!areFinite(data, firstExtra, cells, size)) return;
+  if (pushCxcywh(into, x, y, w, h, confidence, classId) && size > 0) into.setExtra(data, firstExtra, cells, size);
 }
 
 /**

@@ -35,6 +35,8 @@ export const anchorMapsChannels: Head = anchorMapsOf('anchor-maps-channels', 4);
 const OBJECTNESS = 4;
 const FIRST_CLASS = 5;
 const USUAL_ANCHORS_PER_CELL = 3;
+/** Few anchors see an object, whatever the picture. */
+const MOST_OBJECTS = 0.25;
 const NEEDS_ANCHORS =
   "the sizes of its anchors are not in the file: set `anchors` to 'yolov5' or 'yolov7' (of the released weights), or to the model's own";
 
@@ -42,7 +44,7 @@ function anchorMapsOf(name: string, rank: 4 | 5): Head {
   return {
     name,
     read: (signature) => read(signature, name, rank),
-    contradiction: (outputs, layout) => contradiction(outputs, layout),
+    contradiction: (outputs, layout) => contradiction(outputs, layout, rank),
     decode: (outputs, layout, confidenceThreshold, into) => decode(outputs, layout, rank, confidenceThreshold, into),
   };
 }
@@ -96,8 +98,22 @@ function isHalf(finer: Output, coarser: Output): boolean {
   return sidesOf(coarser.dims).every((side, axis) => side === Math.ceil(fine[axis] / 2));
 }
 
-function contradiction(outputs: HeadOutputs, { outputs: names }: HeadLayout): string | undefined {
-  return logitsContradiction(outputs.get(names[0])?.data ?? new Float32Array(0), 'its values');
+function contradiction(
+  outputs: HeadOutputs,
+  { outputs: names, classCount }: HeadLayout,
+  rank: 4 | 5,
+): string | undefined {
+  const { data = new Float32Array(0), dims = [] } = outputs.get(names[0]) ?? {};
+  const step = rank === 5 ? 1 : dims[1] * dims[2];
+  let cells = 0;
+  let objects = 0;
+  for (let start = OBJECTNESS * step; start < data.length; start += (FIRST_CLASS + classCount) * step) {
+    for (let at = start; at < start + step; at++, cells++) if (data[at] > 0) objects++;
+  }
+  // Maps of distances and classes can have as many channels.
+  return objects > MOST_OBJECTS * cells
+    ? `${objects} of ${cells} anchors of ${names[0]} see an object, so that is no objectness`
+    : logitsContradiction(data, 'its values');
 }
 
 function decode(

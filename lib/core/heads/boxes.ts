@@ -48,6 +48,12 @@ export function pushFractions(
   pushCxcywh(into, boxes[at] * inputWidth, boxes[at + 1] * inputHeight, width, height, confidence, classId);
 }
 
+/** Whether values beside a box are numbers; a box with others is left out, as one with such a coordinate is. */
+export function areFinite(data: Float32Array, start: number, step: number, size: number): boolean {
+  for (let i = 0, at = start; i < size; i++, at += step) if (!Number.isFinite(data[at])) return false;
+  return true;
+}
+
 const ROTATED = new Float32Array(ROTATED_SIZE);
 
 /** Appends the upright bounds of a rotated box, and the rotated box itself as its extra values. */

@@ -75,12 +75,12 @@ function classesOf(columns: number, { classCount }: HeadLayout): Int32Array {
   );
 }
 
-/** Rows whose last column is greater than every other. */
-function lastIsGreatest({ data, rows, columns }: Matrix): number {
+/** Rows whose last column is greater than every other, and than `least`. */
+function lastIsGreatest({ data, rows, columns }: Matrix, least = -Infinity): number {
   let count = 0;
   for (let row = 0; row < rows; row++) {
     const last = (row + 1) * columns - 1;
-    let isGreatest = true;
+    let isGreatest = data[last] > least;
     for (let at = row * columns; at < last; at++) if (data[at] >= data[last]) isGreatest = false;
     if (isGreatest) count++;
   }
@@ -89,7 +89,8 @@ function lastIsGreatest({ data, rows, columns }: Matrix): number {
 
 function sigmoidContradiction(outputs: HeadOutputs, layout: HeadLayout): string | undefined {
   const { logits, boxes } = tables(outputs, layout);
-  const count = lastIsGreatest(logits);
+  // A class that is seen often can be the last one: below 0 it is not found, as nothing would be in most rows.
+  const count = lastIsGreatest(logits, 0);
   if (logits.columns > 1 && count * 2 > logits.rows)
     return `the last column is the greatest in ${count} of ${logits.rows} rows, as one for nothing is`;
   return logitsContradiction(logits.data, 'its values') ?? centreFractionsContradiction(boxes);

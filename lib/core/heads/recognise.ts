@@ -183,14 +183,20 @@ async function choose(
   readings: readonly HeadReading[],
 ): Promise<{ chosen: HeadReading; assumed: string[] }> {
   if (fitting.length === 0) {
-    const incomplete = readings.find(({ needs }) => needs !== undefined);
+    // What is only missing an option was not contradicted by the values.
+    const incomplete = readings.find(
+      ({ layout, needs }) =>
+        needs !== undefined && candidates.some(({ head, against }) => head === layout.head && against === needs),
+    );
     throw incomplete === undefined
       ? unknown('contradict every layout of their shape', signature, candidates)
-      : unknown(`are ${incomplete.layout.head}, but ${incomplete.needs}`, signature, []);
+      : needsMore(incomplete, signature);
   }
   if (fitting.length === 1) return { chosen: fitting[0], assumed: [] };
   const coco = fitting.filter(({ layout }) => layout.classCount === COCO_CLASSES);
-  const { chosen, why } = coco.length === 1 ? { chosen: coco[0], why: COCO_PRIOR } : await byAgreement(fitting, proof);
+  // A class count that is itself assumed speaks for nothing.
+  const isCoco = coco.length === 1 && (coco[0].assumed ?? []).length === 0;
+  const { chosen, why } = isCoco ? { chosen: coco[0], why: COCO_PRIOR } : await byAgreement(fitting, proof);
   if (chosen === undefined) {
     const all = fitting.map((reading) => ({ ...named(reading), against: 'nothing speaks against it' }));
     throw unknown('can be read in more than one way', signature, [...all, ...candidates]);
@@ -231,14 +237,13 @@ class Proof {
   /** What metadata and values say against a reading; of one whose head was given only whether it is complete. */
   async contradiction(reading: HeadReading): Promise<string | undefined> {
     const { layout, family, needs } = reading;
-    if (needs !== undefined) return needs;
-    if (this.#options.head !== undefined) return undefined;
+    if (this.#options.head !== undefined) return needs;
     const { family: known, task } = this.#facts;
     if (known !== undefined && known !== family.name) return `metadata says ${known}, not ${family.name}`;
     if (task !== undefined && task !== taskOf(layout.extra)) return `metadata says that the task is ${task}`;
     const outputs = await this.#run(formatOf(reading.family, this.#signature, this.#options), false);
     refuseNaN(outputs, layout.outputs);
-    return headNamed(layout.head).contradiction(outputs, layout);
+    return headNamed(layout.head).contradiction(outputs, layout) ?? needs;
   }
 
   /** Agreement of upright and mirrored boxes at the scale where it is greatest. */
@@ -373,12 +378,25 @@ function proved({ format }: Way, agreement: number): string {
   return `${scaleOf(format)}: the boxes of the proof picture and of its mirror image agree by ${agreement.toFixed(2)}`;
 }
 
-function named({ layout }: HeadReading): Candidate {
+function named({ layout }: Pick<HeadReading, 'layout'>): Candidate {
   return { head: layout.head, classCount: layout.classCount };
 }
 
+function needsMore({ layout, needs }: HeadReading, signature: ModelSignature): YoloError {
+  const outputs = outputsOf(signature);
+  return new YoloError(
+    'ERR_YOLO_HEAD_UNKNOWN',
+    `The model's outputs are ${layout.head}, but ${needs}; or give a \`postprocessor\`. They are: ${outputs.join('; ')}, at input ${signature.inputWidth}x${signature.inputHeight}.`,
+    { phase: 'recognise', detail: { outputs, candidates: [{ ...named({ layout }), against: needs }] } },
+  );
+}
+
+function outputsOf({ outputs }: ModelSignature): string[] {
+  return outputs.map(({ name, type, dims }) => `${name} ${type} [${dims.join(', ')}]`);
+}
+
 function unknown(what: string, signature: ModelSignature, candidates: readonly Candidate[], remedy = ''): YoloError {
-  const outputs = signature.outputs.map(({ name, type, dims }) => `${name} ${type} [${dims.join(', ')}]`);
+  const outputs = outputsOf(signature);
   const considered = candidates.map(
     ({ head, classCount, against }) => `${head} with ${classCount} classes: ${against}`,
   );

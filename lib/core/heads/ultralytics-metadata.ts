@@ -24,7 +24,7 @@ export function exporterFacts(metadata: Readonly<Record<string, string>>): Expor
     throw refuse(`its head is ${JSON.stringify(head)}`, { head });
   if (task !== undefined)
     return {
-      family: /rtdetr/i.test(head ?? '') ? RT_DETR.name : ULTRALYTICS.name,
+      family: /rtdetr/i.test(`${head} ${metadata.description}`) ? RT_DETR.name : ULTRALYTICS.name,
       task,
       evidence: [`metadata: task ${task}${head === undefined ? '' : `, head ${head}`}`],
     };

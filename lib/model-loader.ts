@@ -81,6 +81,9 @@ export async function loadModel(options: DetectorOptions, hasPostprocessor: bool
   const wanted = inputSize(input, options.imageSize);
   if (options.rectangle && !isDeclaredOpen(input)) throw noRectangles(`its input is ${sidesOf(input)}`);
   signal?.throwIfAborted();
+  // Decoded while the model is loaded. Whoever waits for it hears of its failure.
+  const proof = loadProofPictures();
+  proof.catch(() => {});
   // 'cpu' is the only device there is.
   const backend = await startBackend[device]({ model, lanes, threads, maxQueue, workerFile });
   const known = model.isDefault ? { ...DEFAULT_MODEL_FORMAT, ...options.inputFormat } : options.inputFormat;
@@ -88,7 +91,7 @@ export async function loadModel(options: DetectorOptions, hasPostprocessor: bool
     const understand = (size: Size): Promise<Recognised> =>
       hasPostprocessor
         ? warmUp(backend, input, size, { ...options, inputFormat: known }, file.properties)
-        : recogniseOn(backend, input, modelSignature(file, input, size.width, size.height), {
+        : recogniseOn(backend, proof, input, modelSignature(file, input, size.width, size.height), {
             ...options,
             inputFormat: known,
           });
@@ -133,11 +136,12 @@ const startBackend = { cpu: createOnnxRuntimeBackend };
 
 async function recogniseOn(
   backend: Backend,
+  proof: ReturnType<typeof loadProofPictures>,
   input: PictureInput,
   signature: ReturnType<typeof modelSignature>,
   options: DetectorOptions,
 ): Promise<Recognised> {
-  const { upright, mirrored, isPhoto } = await loadProofPictures();
+  const { upright, mirrored, isPhoto } = await proof;
   const { inputWidth: width, inputHeight: height } = signature;
   const recognition = await recogniseModel(
     signature,

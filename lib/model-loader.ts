@@ -70,6 +70,15 @@ type Recognised = Pick<
   readonly iouThreshold: number | null;
 };
 
+/** A model that runs, and what it is tried with. */
+interface Trial {
+  readonly backend: Backend;
+  readonly input: PictureInput;
+  readonly metadata: Readonly<Record<string, string>>;
+  readonly proof: ReturnType<typeof loadProofPictures>;
+  readonly signal?: AbortSignal;
+}
+
 /** Starts a model on its device and finds out how it is fed and read. On failure nothing is left running. */
 export async function loadModel(options: DetectorOptions, hasPostprocessor: boolean): Promise<LoadedModel> {
   const { signal, lanes, threads, maxQueue, workerFile } = options;
@@ -86,26 +95,26 @@ export async function loadModel(options: DetectorOptions, hasPostprocessor: bool
   proof.catch(() => {});
   // 'cpu' is the only device there is.
   const backend = await startBackend[device]({ model, lanes, threads, maxQueue, workerFile });
-  const known = model.isDefault ? { ...DEFAULT_MODEL_FORMAT, ...options.inputFormat } : options.inputFormat;
+  const trial: Trial = { backend, input, metadata: file.properties, proof, signal };
+  const known = model.isDefault
+    ? { ...options, inputFormat: { ...DEFAULT_MODEL_FORMAT, ...options.inputFormat } }
+    : options;
   try {
     const understand = (size: Size): Promise<Recognised> =>
       hasPostprocessor
-        ? warmUp(backend, input, size, { ...options, inputFormat: known }, file.properties)
-        : recogniseOn(backend, proof, input, modelSignature(file, input, size.width, size.height), {
-            ...options,
-            inputFormat: known,
-          });
+        ? warmUp(trial, size, known)
+        : recogniseOn(trial, modelSignature(file, input, size.width, size.height), known);
     let size = wanted;
     let found = await understand(size).catch(async (error: unknown) => {
       if (!isFailedRun(error) || (input.width !== undefined && input.height !== undefined)) throw error;
-      const other = await sizeThatRuns(backend, input, size, file.properties, signal);
+      const other = await sizeThatRuns(trial, size);
       if (other === undefined) throw error;
       if (options.imageSize !== undefined) throw wrongSize(size, other, error);
       size = other;
       return understand(other);
     });
     signal?.throwIfAborted();
-    if (options.rectangle) found = await inRectangles(backend, input, size, found, file.properties, signal);
+    if (options.rectangle) found = await inRectangles(trial, size, found);
     const { layout, iouThreshold, ...understood } = found;
     const isPinned = size !== wanted || input.width !== undefined || input.height !== undefined;
     return {
@@ -135,9 +144,7 @@ export async function loadModel(options: DetectorOptions, hasPostprocessor: bool
 const startBackend = { cpu: createOnnxRuntimeBackend };
 
 async function recogniseOn(
-  backend: Backend,
-  proof: ReturnType<typeof loadProofPictures>,
-  input: PictureInput,
+  { backend, input, proof, signal }: Trial,
   signature: ReturnType<typeof modelSignature>,
   options: DetectorOptions,
 ): Promise<Recognised> {
@@ -154,11 +161,7 @@ async function recogniseOn(
     },
     async (format, isMirrored) => {
       const picture = { name: 'the proof photo', decode: async () => (isMirrored ? mirrored : upright) };
-      const [result] = await backend.infer(
-        [picture],
-        planOf({ width, height }, input, format, null, null),
-        options.signal,
-      );
+      const [result] = await backend.infer([picture], planOf({ width, height }, input, format, null, null), signal);
       return result!.outputs!;
     },
   );
@@ -182,21 +185,19 @@ function anchorsOf(anchors: DetectorOptions['anchors']): Anchors | undefined {
 
 /** With a custom postprocessor nothing is recognised; the first run is made here all the same, so that a model that cannot run is an error of create(). */
 async function warmUp(
-  backend: Backend,
-  input: PictureInput,
+  trial: Trial,
   size: Size,
-  { inputFormat: given = {}, labels, signal }: DetectorOptions,
-  metadata: Readonly<Record<string, string>>,
+  { inputFormat: given = {}, labels }: DetectorOptions,
 ): Promise<Recognised> {
-  const inputFormat = plainFormat(input, given);
-  await runProof(backend, planOf(size, input, inputFormat, null, null), signal);
+  const inputFormat = plainFormat(trial.input, given);
+  await runProof(trial, planOf(size, trial.input, inputFormat, null, null));
   return {
     layout: null,
     iouThreshold: null,
     head: null,
     family: null,
     inputFormat,
-    labels: labels ?? labelsFromMetadata(metadata) ?? [],
+    labels: labels ?? labelsFromMetadata(trial.metadata) ?? [],
     evidence: [],
     candidates: [],
     assumed: ['channelOrder', 'divisor', 'letterbox']
@@ -255,16 +256,11 @@ function isFailedRun(error: unknown): boolean {
 }
 
 /** The first size at which the model runs, where the file leaves it open and it did not run at `failed`. */
-async function sizeThatRuns(
-  backend: Backend,
-  input: PictureInput,
-  failed: Size,
-  metadata: Readonly<Record<string, string>>,
-  signal?: AbortSignal,
-): Promise<Size | undefined> {
+async function sizeThatRuns(trial: Trial, failed: Size): Promise<Size | undefined> {
+  const { input, metadata } = trial;
   for (const size of otherSizes(failed, input, metadata)) {
     try {
-      await runProof(backend, planOf(size, input, plainFormat(input), null, null), signal);
+      await runProof(trial, planOf(size, input, plainFormat(input), null, null));
       return size;
     } catch (error) {
       if (!isFailedRun(error)) throw error;
@@ -274,21 +270,14 @@ async function sizeThatRuns(
 }
 
 /** The same, with a letterbox that leaves off the border, once a run at another size has shown that the model takes it. */
-async function inRectangles(
-  backend: Backend,
-  input: PictureInput,
-  size: Size,
-  found: Recognised,
-  metadata: Readonly<Record<string, string>>,
-  signal?: AbortSignal,
-): Promise<Recognised> {
+async function inRectangles(trial: Trial, size: Size, found: Recognised): Promise<Recognised> {
   const { inputFormat, layout } = found;
   if (inputFormat.letterbox.placement === 'stretch')
     throw noRectangles('its pictures are stretched over the whole input, without a border to leave off');
-  const stride = strideOf(metadata);
+  const stride = strideOf(trial.metadata);
   const other = sizeBeside(size, stride);
   try {
-    await runProof(backend, planOf(other, input, inputFormat, layout, null), signal);
+    await runProof(trial, planOf(other, trial.input, inputFormat, layout, null));
   } catch (error) {
     if (!isFailedRun(error) && !YoloError.is(error, 'ERR_YOLO_SHAPE_MISMATCH')) throw error;
     throw noRectangles(
@@ -299,8 +288,8 @@ async function inRectangles(
   return { ...found, inputFormat: { ...inputFormat, letterbox: { ...inputFormat.letterbox, stride } } };
 }
 
-async function runProof(backend: Backend, plan: LanePlan, signal?: AbortSignal): Promise<void> {
-  const { upright } = await loadProofPictures();
+async function runProof({ backend, proof, signal }: Trial, plan: LanePlan): Promise<void> {
+  const { upright } = await proof;
   await backend.infer([{ name: 'the proof photo', decode: async () => upright }], plan, signal);
 }
 

@@ -5,7 +5,6 @@ import { YoloError } from '../errors.js';
 import { labelsFromMetadata } from '../labels.js';
 import { type OnnxMetadata, type OnnxValueInfo, readOnnxMetadata } from '../onnx/metadata.js';
 import type { ByteSource } from '../onnx/wire-reader.js';
-import type { TensorInfo } from '../types.js';
 
 /** The input that takes pictures. A size that the file leaves open is undefined, an open batch 'dynamic'. */
 export interface PictureInput {
@@ -156,8 +155,7 @@ export function modelSignature(
   inputHeight: number,
 ): Omit<ModelSignature, 'outputs'> {
   return {
-    // Types beyond TensorType belong to other inputs, and pictureInput() refuses a model that has any.
-    inputs: file.inputs as readonly TensorInfo[],
+    inputs: file.inputs,
     metadata: file.properties,
     labels: labelsFromMetadata(file.properties),
     inputWidth,

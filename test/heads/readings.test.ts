@@ -754,7 +754,7 @@ describe('runs of another shape than the layout', () => {
       [decode('nanodet', { a: [16, 2], b: [16, 30] }), /"b" should be rows of four distances/],
       [decode('nanodet', { a: [16, 2] }, { outputs: ['a', 'b'] }), /"b".*no such output/],
       [decode('distance-bins', { a: [2, 4, 4], b: [64, 2, 2] }), /"b" should be \[64, h, w\] of 16 cells/],
-      [decode('distance-bins', { a: [2, 5, 4], b: [64, 5, 4] }), /"a" should be \[2, h, w\], h x w cells/],
+      [decode('distance-bins', { a: [2, 5, 4], b: [64, 5, 4] }), /"a" should be 2 classes for each cell/],
       [decode('rtmdet', { a: [3, 4, 4], b: [4, 4, 4] }), /"a" should be \[2, h, w\]/],
       [decode('rtmdet', { a: [2, 4, 4] }, { outputs: ['a', 'b'] }), /"b".*no such output/],
       [decode('anchor-maps', { a: [1, 4, 4, 8] }, { anchors: [[1, 2]] }), /1 anchors of 7 values/],

@@ -1,6 +1,6 @@
 import type { Candidates } from '../candidates.js';
 import { eachBestClass } from './best-class.js';
-import { pushCxcywh } from './boxes.js';
+import { pushCxcywhAt } from './boxes.js';
 import { ULTRALYTICS } from './families.js';
 import type { Head, HeadLayout, HeadOutputs, HeadReading, ModelSignature } from './head.js';
 import { sizesContradiction } from './objectness-rows.js';
@@ -48,17 +48,8 @@ function contradiction(outputs: HeadOutputs, layout: HeadLayout): string | undef
 function decode(outputs: HeadOutputs, layout: HeadLayout, confidenceThreshold: number, into: Candidates): void {
   const { data, rows, columns } = cellRows(outputs, layout);
   stridesOf(outputs, layout, rows, 1);
-  const places = { first: FIRST_CLASS, rowStep: columns, classStep: 1 };
-  eachBestClass(
-    data,
-    rows,
-    layout.classCount,
-    places,
-    confidenceThreshold,
-    into.multiLabel,
-    (row, confidence, classId) => {
-      const at = row * columns;
-      pushCxcywh(into, data[at], data[at + 1], data[at + 2], data[at + 3], confidence, classId);
-    },
-  );
+  const scores = { data, rows, classCount: layout.classCount, first: FIRST_CLASS, rowStep: columns, classStep: 1 };
+  eachBestClass(scores, confidenceThreshold, into.multiLabel, (row, confidence, classId) => {
+    pushCxcywhAt(into, data, row * columns, confidence, classId);
+  });
 }

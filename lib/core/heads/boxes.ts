@@ -33,6 +33,28 @@ export function pushXyxy(
   return areNumbers;
 }
 
+/** Appends the box whose centre and size are at `at`; false where it is left out. */
+export function pushCxcywhAt(
+  into: Candidates,
+  boxes: Float32Array,
+  at: number,
+  confidence: number,
+  classId: number,
+): boolean {
+  return pushCxcywh(into, boxes[at], boxes[at + 1], boxes[at + 2], boxes[at + 3], confidence, classId);
+}
+
+/** Appends the box whose corners are at `at`; false where it is left out. */
+export function pushXyxyAt(
+  into: Candidates,
+  boxes: Float32Array,
+  at: number,
+  confidence: number,
+  classId: number,
+): boolean {
+  return pushXyxy(into, boxes[at], boxes[at + 1], boxes[at + 2], boxes[at + 3], confidence, classId);
+}
+
 /** Appends the box whose centre and size are at `at`, as fractions of the input. */
 export function pushFractions(
   into: Candidates,

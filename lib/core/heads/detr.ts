@@ -1,6 +1,6 @@
 import type { Candidates } from '../candidates.js';
 import { COCO_CATEGORY_IDS } from '../coco-categories.js';
-import { pushXyxy } from './boxes.js';
+import { pushXyxyAt } from './boxes.js';
 import { classCountOf, classIdContradiction, classIdOf } from './class-ids.js';
 import { boxValues } from './corners.js';
 import { DETR, RT_DETR } from './families.js';
@@ -87,6 +87,6 @@ function decode(
   for (let row = 0, at = 0; row < rows; row++, at += 4) {
     if (!(scores[row] > confidenceThreshold)) continue;
     const classId = classIdOf(labels[row], layout, classOf);
-    pushXyxy(into, data[at], data[at + 1], data[at + 2], data[at + 3], scores[row], classId);
+    pushXyxyAt(into, data, at, scores[row], classId);
   }
 }

@@ -1,11 +1,11 @@
 import type { Candidates } from '../candidates.js';
-import { eachBestClass } from './best-class.js';
-import { expectation, levelStrides, pushDistances } from './distances.js';
+import { eachBestClass, type ScoreTable } from './best-class.js';
+import { expectation, levelStrides, levelStridesOf, pushDistances } from './distances.js';
 import { RTMDET, ULTRALYTICS } from './families.js';
 import type { Head, HeadLayout, HeadOutputs, HeadReading, ModelSignature } from './head.js';
 import { scoresContradiction, shapeMismatch } from './outputs.js';
 import type { Output } from './roles.js';
-import { logitsContradiction, sigmoid } from './sigmoid.js';
+import { logitBelow, logitsContradiction, sigmoid } from './sigmoid.js';
 
 //   two maps for each stride: classes [1, C, h, w] and the distances of a box's four sides
 //
@@ -111,47 +111,30 @@ function mapOf(
   return { data: output.data, cells };
 }
 
-/** Calls `found` for each confident cell of each level. */
-function eachCell(
-  outputs: HeadOutputs,
-  layout: HeadLayout,
-  distanceChannels: number,
-  confidenceThreshold: number,
-  multiLabel: boolean,
-  scoresOf: (classes: Float32Array) => Float32Array,
-  found: (
-    distances: Float32Array,
-    cells: number,
-    stride: number,
-    cell: number,
-    confidence: number,
-    classId: number,
-  ) => void,
-): void {
-  const { classCount, inputWidth, inputHeight } = layout;
+/** A level of a run: scores [C, cells] and distances [channels, cells]. */
+interface MapLevel {
+  readonly scores: ScoreTable;
+  readonly distances: Float32Array;
+  readonly cells: number;
+  readonly stride: number;
+}
+
+function levelsOfRun(outputs: HeadOutputs, layout: HeadLayout, distanceChannels: number): MapLevel[] {
+  const { classCount } = layout;
   const levels = Math.ceil(layout.outputs.length / 2);
   const classes = Array.from({ length: levels }, (_, level) => mapOf(outputs, layout, level, classCount));
-  const strides = levelStrides(
+  const strides = levelStridesOf(
+    outputs,
+    layout,
     classes.map(({ cells }) => cells),
-    inputWidth,
-    inputHeight,
   );
-  if (strides === undefined) throw shapeMismatch(outputs, layout, `[${classCount}, h, w], h x w cells of the input`);
-  for (const [level, { data, cells }] of classes.entries()) {
+  return classes.map(({ data, cells }, level) => {
     const distances = mapOf(outputs, layout, levels + level, distanceChannels);
     if (distances.cells !== cells)
       throw shapeMismatch(outputs, layout, `[${distanceChannels}, h, w] of ${cells} cells`, levels + level);
-    const places = { first: 0, rowStep: 1, classStep: cells };
-    eachBestClass(
-      scoresOf(data),
-      cells,
-      classCount,
-      places,
-      confidenceThreshold,
-      multiLabel,
-      (cell, confidence, classId) => found(distances.data, cells, strides[level], cell, confidence, classId),
-    );
-  }
+    const scores = { data, rows: cells, classCount, first: 0, rowStep: 1, classStep: cells };
+    return { scores, distances: distances.data, cells, stride: strides[level] };
+  });
 }
 
 function binsContradiction(outputs: HeadOutputs, layout: HeadLayout): string | undefined {
@@ -165,19 +148,12 @@ function binsContradiction(outputs: HeadOutputs, layout: HeadLayout): string | u
 }
 
 function decodeBins(outputs: HeadOutputs, layout: HeadLayout, confidenceThreshold: number, into: Candidates): void {
-  const asTheyAre = (scores: Float32Array) => scores;
-  eachCell(
-    outputs,
-    layout,
-    4 * BINS,
-    confidenceThreshold,
-    into.multiLabel,
-    asTheyAre,
-    (data, cells, stride, cell, confidence, classId) => {
-      const side = (number: number) => expectation(data, number * BINS * cells + cell, cells, BINS) * stride;
+  for (const { scores, distances, cells, stride } of levelsOfRun(outputs, layout, 4 * BINS)) {
+    eachBestClass(scores, confidenceThreshold, into.multiLabel, (cell, confidence, classId) => {
+      const side = (number: number) => expectation(distances, number * BINS * cells + cell, cells, BINS) * stride;
       pushDistances(into, layout, stride, cell, 0.5, side(0), side(1), side(2), side(3), confidence, classId);
-    },
-  );
+    });
+  }
 }
 
 function rtmdetContradiction(outputs: HeadOutputs, layout: HeadLayout): string | undefined {
@@ -192,22 +168,14 @@ function rtmdetContradiction(outputs: HeadOutputs, layout: HeadLayout): string |
 }
 
 function decodeRtmdet(outputs: HeadOutputs, layout: HeadLayout, confidenceThreshold: number, into: Candidates): void {
-  const toScores = (logits: Float32Array) => logits.map(sigmoid);
-  eachCell(
-    outputs,
-    layout,
-    4,
-    confidenceThreshold,
-    into.multiLabel,
-    toScores,
-    (data, cells, stride, cell, confidence, classId) => {
-      const [left, top, right, bottom] = [
-        data[cell],
-        data[cells + cell],
-        data[2 * cells + cell],
-        data[3 * cells + cell],
-      ];
+  const least = logitBelow(confidenceThreshold);
+  for (const { scores, distances, cells, stride } of levelsOfRun(outputs, layout, 4)) {
+    eachBestClass(scores, least, into.multiLabel, (cell, logit, classId) => {
+      const confidence = sigmoid(logit);
+      if (!(confidence > confidenceThreshold)) return;
+      const [left, top] = [distances[cell], distances[cells + cell]];
+      const [right, bottom] = [distances[2 * cells + cell], distances[3 * cells + cell]];
       pushDistances(into, layout, stride, cell, 0, left, top, right, bottom, confidence, classId);
-    },
-  );
+    });
+  }
 }

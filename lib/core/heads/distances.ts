@@ -1,6 +1,7 @@
 import type { Candidates } from '../candidates.js';
 import { pushXyxy } from './boxes.js';
-import type { HeadLayout } from './head.js';
+import type { HeadLayout, HeadOutputs } from './head.js';
+import { shapeMismatch } from './outputs.js';
 
 /** The strides, finest first, of maps with so many cells; undefined where one is no map of the input. */
 export function levelStrides(cells: readonly number[], inputWidth: number, inputHeight: number): number[] | undefined {
@@ -11,6 +12,17 @@ export function levelStrides(cells: readonly number[], inputWidth: number, input
   );
   const known = strides.flatMap((stride) => stride ?? []);
   return known.length === cells.length ? known : undefined;
+}
+
+/**
+ * The same for outputs of a run, whose class outputs come first in the layout.
+ * @throws ERR_YOLO_SHAPE_MISMATCH when the cells are not those of the layout's input.
+ */
+export function levelStridesOf(outputs: HeadOutputs, layout: HeadLayout, cells: readonly number[]): number[] {
+  const strides = levelStrides(cells, layout.inputWidth, layout.inputHeight);
+  if (strides === undefined)
+    throw shapeMismatch(outputs, layout, `${layout.classCount} classes for each cell of the input`);
+  return strides;
 }
 
 /** The mean of 0, 1, 2 … weighted by the softmax of `bins` values, `step` apart: how these heads write a distance. */

@@ -1,6 +1,6 @@
 import type { Candidates } from '../candidates.js';
 import { extraSize } from '../extra.js';
-import { areFinite, pushRotated, pushXyxy } from './boxes.js';
+import { areFinite, pushRotated, pushXyxyAt } from './boxes.js';
 import { classCountOf, classIdContradiction, classIdOf } from './class-ids.js';
 import { ULTRALYTICS } from './families.js';
 import type { Head, HeadLayout, HeadOutputs, HeadReading, ModelSignature } from './head.js';
@@ -87,11 +87,7 @@ function decode(outputs: HeadOutputs, layout: HeadLayout, confidenceThreshold: n
     const classId = classIdOf(data[at + CLASS], layout);
     if (extra?.kind === 'rotated')
       pushRotated(into, data[at], data[at + 1], data[at + 2], data[at + 3], data[at + EXTRA], confidence, classId);
-    else if (
-      areFinite(data, at + EXTRA, 1, size) &&
-      pushXyxy(into, data[at], data[at + 1], data[at + 2], data[at + 3], confidence, classId) &&
-      size > 0
-    )
+    else if (areFinite(data, at + EXTRA, 1, size) && pushXyxyAt(into, data, at, confidence, classId) && size > 0)
       into.setExtra(data, at + EXTRA, 1, size);
   }
 }

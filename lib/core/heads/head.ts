@@ -1,4 +1,4 @@
-import type { Tensor, TensorInfo } from '../../types.js';
+import type { Tensor } from '../../types.js';
 import type { Candidates } from '../candidates.js';
 import type { ExtraLayout } from '../extra.js';
 import type { InputFormat } from '../input-format.js';
@@ -26,7 +26,12 @@ export type Anchors = readonly (readonly number[])[];
 
 /** All that is known of a model when its head is chosen. Outputs carry the shapes of a real run. */
 export interface ModelSignature {
-  readonly inputs: readonly TensorInfo[];
+  /** As the file declares them. */
+  readonly inputs: readonly {
+    readonly name: string;
+    readonly type: string;
+    readonly dims: readonly (number | string)[];
+  }[];
   /** In the graph's order, dims as a run of one picture gave them. */
   readonly outputs: readonly {
     readonly name: string;

@@ -1,6 +1,6 @@
 import type { Candidates } from '../candidates.js';
 import { eachBestClass } from './best-class.js';
-import { expectation, levelStrides, pushDistances } from './distances.js';
+import { expectation, levelStrides, levelStridesOf, pushDistances } from './distances.js';
 import { NANODET } from './families.js';
 import type { Head, HeadLayout, HeadOutputs, HeadReading, ModelSignature } from './head.js';
 import { scoresContradiction, shapeMismatch, tableOf } from './outputs.js';
@@ -62,35 +62,22 @@ function contradiction(outputs: HeadOutputs, layout: HeadLayout): string | undef
 }
 
 function decode(outputs: HeadOutputs, layout: HeadLayout, confidenceThreshold: number, into: Candidates): void {
-  const { classCount, inputWidth, inputHeight } = layout;
+  const { classCount } = layout;
   const levels = Math.ceil(layout.outputs.length / 2);
-  const tables = Array.from({ length: levels }, (_, level) => tableOf(outputs, layout, level, classCount));
-  const strides = levelStrides(
-    tables.map(({ rows }) => rows),
-    inputWidth,
-    inputHeight,
-  );
-  if (strides === undefined)
-    throw shapeMismatch(outputs, layout, `rows of ${classCount}, one for each cell of the input`);
-  for (const [level, { data: scores, rows }] of tables.entries()) {
+  const classes = Array.from({ length: levels }, (_, level) => tableOf(outputs, layout, level, classCount));
+  const cells = classes.map(({ rows }) => rows);
+  const strides = levelStridesOf(outputs, layout, cells);
+  for (const [level, { data: scores, rows }] of classes.entries()) {
     const columns = outputs.get(layout.outputs[levels + level])?.dims.at(-1) ?? 0;
     const { data } = tableOf(outputs, layout, levels + level, columns, rows);
     if (columns % 4 !== 0) throw shapeMismatch(outputs, layout, 'rows of four distances', levels + level);
     const stride = strides[level];
     const bins = columns / 4;
     const side = (row: number, number: number) => expectation(data, row * columns + number * bins, 1, bins) * stride;
-    const places = { first: 0, rowStep: classCount, classStep: 1 };
-    eachBestClass(
-      scores,
-      rows,
-      classCount,
-      places,
-      confidenceThreshold,
-      into.multiLabel,
-      (row, confidence, classId) => {
-        const [left, top, right, bottom] = [side(row, 0), side(row, 1), side(row, 2), side(row, 3)];
-        pushDistances(into, layout, stride, row, 0.5, left, top, right, bottom, confidence, classId);
-      },
-    );
+    const table = { data: scores, rows, classCount, first: 0, rowStep: classCount, classStep: 1 };
+    eachBestClass(table, confidenceThreshold, into.multiLabel, (row, confidence, classId) => {
+      const [left, top, right, bottom] = [side(row, 0), side(row, 1), side(row, 2), side(row, 3)];
+      pushDistances(into, layout, stride, row, 0.5, left, top, right, bottom, confidence, classId);
+    });
   }
 }

@@ -1,5 +1,5 @@
 import type { Candidates } from '../candidates.js';
-import { pushXyxy } from './boxes.js';
+import { pushXyxyAt } from './boxes.js';
 import { classCountOf, classIdContradiction, classIdOf } from './class-ids.js';
 import { PADDLE, PADDLE_NORMALISED, ULTRALYTICS, YOLO_NAS, YOLOX } from './families.js';
 import type { Family, Head, HeadLayout, HeadReading, ModelSignature } from './head.js';
@@ -102,7 +102,6 @@ function decodeTable(
   for (let at = 0; at < data.length; at += columns) {
     const confidence = data[at + score];
     if (!(confidence > confidenceThreshold) || data[at + classId] === -1) continue;
-    const [x1, y1, x2, y2] = data.subarray(at + box, at + box + 4);
-    pushXyxy(into, x1, y1, x2, y2, confidence, classIdOf(data[at + classId], layout));
+    pushXyxyAt(into, data, at + box, confidence, classIdOf(data[at + classId], layout));
   }
 }

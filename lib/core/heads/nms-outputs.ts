@@ -1,5 +1,5 @@
 import type { Candidates } from '../candidates.js';
-import { pushXyxy } from './boxes.js';
+import { pushXyxyAt } from './boxes.js';
 import { classCountOf, classIdContradiction, classIdOf } from './class-ids.js';
 import { RTMDET, ULTRALYTICS, YOLO_NAS, YOLOX } from './families.js';
 import type { Family, Head, HeadLayout, HeadOutputs, HeadReading, ModelSignature } from './head.js';
@@ -139,6 +139,6 @@ function decodeTable(
   for (let row = 0, at = 0; row < rows; row++, at += columns) {
     const confidence = scores.data[row * scores.columns + firstScore];
     if (!(confidence > confidenceThreshold)) continue;
-    pushXyxy(into, data[at], data[at + 1], data[at + 2], data[at + 3], confidence, classIdOf(classes[row], layout));
+    pushXyxyAt(into, data, at, confidence, classIdOf(classes[row], layout));
   }
 }

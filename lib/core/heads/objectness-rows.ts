@@ -1,5 +1,5 @@
 import type { Candidates } from '../candidates.js';
-import { pushCxcywh } from './boxes.js';
+import { pushCxcywhAt } from './boxes.js';
 import type { HeadLayout, HeadOutputs } from './head.js';
 import { fractionsContradiction, type Matrix, matrixOf, scoresContradiction, stridesOf } from './outputs.js';
 
@@ -56,7 +56,7 @@ export function decodeObjectnessRows(
   const { data, columns } = matrix;
   eachConfidentRow(matrix, confidenceThreshold, into.multiLabel, (row, confidence, classId) => {
     const at = row * columns;
-    pushCxcywh(into, data[at], data[at + 1], data[at + 2], data[at + 3], confidence, classId);
+    pushCxcywhAt(into, data, at, confidence, classId);
   });
 }
 

@@ -101,15 +101,8 @@ function rowsContradiction(outputs: HeadOutputs, layout: HeadLayout): string | u
 function decodeRows(outputs: HeadOutputs, layout: HeadLayout, confidenceThreshold: number, into: Candidates): void {
   const { data, rows, columns } = matrixOf(outputs, layout, { columns: FIRST_CLASS + layout.classCount });
   const { inputWidth, inputHeight } = layout;
-  const places = { first: FIRST_CLASS, rowStep: columns, classStep: 1 };
-  eachBestClass(
-    data,
-    rows,
-    layout.classCount,
-    places,
-    confidenceThreshold,
-    into.multiLabel,
-    (row, confidence, classId) =>
-      pushFractions(into, data, row * columns, inputWidth, inputHeight, confidence, classId),
-  );
+  const scores = { data, rows, classCount: layout.classCount, first: FIRST_CLASS, rowStep: columns, classStep: 1 };
+  eachBestClass(scores, confidenceThreshold, into.multiLabel, (row, confidence, classId) => {
+    pushFractions(into, data, row * columns, inputWidth, inputHeight, confidence, classId);
+  });
 }

@@ -1,5 +1,5 @@
 import type { Candidates } from '../candidates.js';
-import { eachBestClass } from './best-class.js';
+import { eachBestClass, type ScoreTable } from './best-class.js';
 import { pushXyxy } from './boxes.js';
 import { boxValues } from './corners.js';
 import { PADDLE, PADDLE_NORMALISED, ULTRALYTICS, YOLO_NAS, YOLOV4, YOLOX } from './families.js';
@@ -59,28 +59,21 @@ function familiesOf(
   return { family: families[0], otherFamilies: families.slice(1) };
 }
 
-function tables(outputs: HeadOutputs, layout: HeadLayout): { boxes: Matrix; scores: Float32Array; places: Places } {
+function tables(outputs: HeadOutputs, layout: HeadLayout): { boxes: Matrix; scores: ScoreTable } {
   const boxes = tableOf(outputs, layout, 0, 4);
+  const { rows } = boxes;
   const { classCount } = layout;
-  const byClass = outputs.get(layout.outputs[1])?.dims.at(-1) !== classCount;
-  const { data } = byClass
-    ? tableOf(outputs, layout, 1, boxes.rows, classCount)
-    : tableOf(outputs, layout, 1, classCount, boxes.rows);
-  const places = byClass
-    ? { first: 0, rowStep: 1, classStep: boxes.rows }
-    : { first: 0, rowStep: classCount, classStep: 1 };
-  return { boxes, scores: data, places };
-}
-
-interface Places {
-  readonly first: number;
-  readonly rowStep: number;
-  readonly classStep: number;
+  const isByRow = outputs.get(layout.outputs[1])?.dims.at(-1) === classCount;
+  const { data } = isByRow
+    ? tableOf(outputs, layout, 1, classCount, rows)
+    : tableOf(outputs, layout, 1, rows, classCount);
+  const steps = isByRow ? { rowStep: classCount, classStep: 1 } : { rowStep: 1, classStep: rows };
+  return { boxes, scores: { data, rows, classCount, first: 0, ...steps } };
 }
 
 function contradiction(outputs: HeadOutputs, layout: HeadLayout, isFractions: boolean): string | undefined {
   const { boxes, scores } = tables(outputs, layout);
-  const outside = scoresContradiction(scores, 0, scores.length);
+  const outside = scoresContradiction(scores.data, 0, scores.data.length);
   if (outside !== undefined) return `${layout.outputs[1]} has ${outside}`;
   const { ordered, greatest } = boxValues(boxes);
   if (ordered < boxes.rows) return `${boxes.rows - ordered} boxes have their second corner before the first`;
@@ -95,20 +88,13 @@ function decode(
   confidenceThreshold: number,
   into: Candidates,
 ): void {
-  const { boxes, scores, places } = tables(outputs, layout);
-  const { data, rows } = boxes;
+  const { boxes, scores } = tables(outputs, layout);
+  const { data } = boxes;
   const scaleX = isFractions ? layout.inputWidth : 1;
   const scaleY = isFractions ? layout.inputHeight : 1;
-  eachBestClass(
-    scores,
-    rows,
-    layout.classCount,
-    places,
-    confidenceThreshold,
-    into.multiLabel,
-    (row, confidence, classId) => {
-      const [x1, y1, x2, y2] = data.subarray(4 * row, 4 * row + 4);
-      pushXyxy(into, x1 * scaleX, y1 * scaleY, x2 * scaleX, y2 * scaleY, confidence, classId);
-    },
-  );
+  eachBestClass(scores, confidenceThreshold, into.multiLabel, (row, confidence, classId) => {
+    const at = 4 * row;
+    const [x1, y1] = [data[at] * scaleX, data[at + 1] * scaleY];
+    pushXyxy(into, x1, y1, data[at + 2] * scaleX, data[at + 3] * scaleY, confidence, classId);
+  });
 }

@@ -1,5 +1,5 @@
 import type { Candidates } from '../candidates.js';
-import { pushXyxy } from './boxes.js';
+import { pushXyxyAt } from './boxes.js';
 import { stridesFor } from './cells.js';
 import { classCountOf, classIdContradiction, classIdOf } from './class-ids.js';
 import { boxValues } from './corners.js';
@@ -63,6 +63,6 @@ function decode(outputs: HeadOutputs, layout: HeadLayout, confidenceThreshold: n
     const confidence = data[at + SCORE];
     if (!(confidence > confidenceThreshold)) continue;
     const classId = classIdOf(data[at + CLASS], layout);
-    pushXyxy(into, data[at], data[at + 1], data[at + 2], data[at + 3], confidence, classId);
+    pushXyxyAt(into, data, at, confidence, classId);
   }
 }

@@ -5,8 +5,9 @@ import { gunzipSync } from 'node:zlib';
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { type Detections, Detector, type ImageInput, type RawImage, YoloError } from '../../lib/index.js';
-import { cachedModel, ownCacheFolder, PHOTO } from '../support/default-detector.js';
+import { cachedModel, ownCacheFolder, PHOTO, photoPixels } from '../support/default-detector.js';
 import { describeShared, shared } from '../support/shared.js';
+import { yoloErrorOf } from '../support/yolo-error.js';
 
 const cacheFolder = ownCacheFolder();
 let detector: Detector;
@@ -15,22 +16,9 @@ let photo: RawImage;
 /** What was found, without the times it took. */
 const boxes = (detections: Detections) => [...detections];
 
-async function refusal(promise: Promise<unknown>): Promise<YoloError> {
-  const error = await promise.then(
-    () => undefined,
-    (reason: unknown) => reason,
-  );
-  if (!YoloError.is(error)) throw new Error('Expected a YoloError', { cause: error });
-  return error;
-}
-
 beforeAll(async () => {
   detector = await Detector.create({ cacheFolder });
-  const { data, info } = await sharp(PHOTO, { ignoreIcc: true })
-    .removeAlpha()
-    .raw()
-    .toBuffer({ resolveWithObject: true });
-  photo = { data: new Uint8Array(data), width: info.width, height: info.height, channels: 3 };
+  photo = await photoPixels();
 });
 afterAll(() => detector?.close());
 
@@ -168,54 +156,56 @@ describe('detect()', () => {
     expect(boxes(await strict.detect(PHOTO))).toEqual(wanted({ person: 1 }));
     expect(boxes(await strict.detect(PHOTO, call))).toEqual(expected);
     await strict.close();
-    const error = await refusal(detector.detect(PHOTO, { classThresholds: { persn: 0.5 } }));
+    const error = await yoloErrorOf(detector.detect(PHOTO, { classThresholds: { persn: 0.5 } }));
     expect(error.code).toBe('ERR_YOLO_INVALID_ARGUMENT');
     expect(error.message).toContain('did you mean "person"?');
   });
 
   it('names the nearest class to one that the model does not have', async () => {
-    const error = await refusal(detector.detect(PHOTO, { classes: ['persn'] }));
+    const error = await yoloErrorOf(detector.detect(PHOTO, { classes: ['persn'] }));
     expect(error.code).toBe('ERR_YOLO_INVALID_ARGUMENT');
     expect(error.message).toContain('"persn"');
     expect(error.message).toContain('"person"');
-    expect((await refusal(Detector.create({ cacheFolder, classes: ['aeroplan'] }))).message).toContain('"airplane"');
-    expect((await refusal(detector.detect(PHOTO, { classes: [80] }))).message).toContain('[0, 79]');
+    expect((await yoloErrorOf(Detector.create({ cacheFolder, classes: ['aeroplan'] }))).message).toContain(
+      '"airplane"',
+    );
+    expect((await yoloErrorOf(detector.detect(PHOTO, { classes: [80] }))).message).toContain('[0, 79]');
   });
 
   it('refuses unknown options and values out of range, with the nearest name and the range', async () => {
     const misspelt = { confidenceTreshold: 0.4 } as object;
     for (const error of [
-      await refusal(detector.detect(PHOTO, misspelt)),
-      await refusal(detector.detectBatch([PHOTO], misspelt)),
-      await refusal(Detector.create({ cacheFolder, ...misspelt })),
+      await yoloErrorOf(detector.detect(PHOTO, misspelt)),
+      await yoloErrorOf(detector.detectBatch([PHOTO], misspelt)),
+      await yoloErrorOf(Detector.create({ cacheFolder, ...misspelt })),
     ]) {
       expect(error.code).toBe('ERR_YOLO_INVALID_ARGUMENT');
       expect(error.message).toContain('"confidenceTreshold"');
       expect(error.message).toContain('"confidenceThreshold"');
     }
-    expect((await refusal(detector.detect(PHOTO, { confidenceThreshold: 25 }))).message).toMatch(
+    expect((await yoloErrorOf(detector.detect(PHOTO, { confidenceThreshold: 25 }))).message).toMatch(
       /\[0, 1\].*25 \(number\)/,
     );
-    expect((await refusal(detector.detect(PHOTO, { maxDetections: 0 }))).message).toContain('maxDetections');
-    expect((await refusal(Detector.create({ device: 'cpuu' as 'cpu' }))).message).toContain('"cpu"');
+    expect((await yoloErrorOf(detector.detect(PHOTO, { maxDetections: 0 }))).message).toContain('maxDetections');
+    expect((await yoloErrorOf(Detector.create({ device: 'cpuu' as 'cpu' }))).message).toContain('"cpu"');
   });
 
   it('rejects what is no picture, and never throws', async () => {
     for (const input of [undefined, null, 42, {}, [], { data: photo.data, width: 1, height: 1, channels: 3 }]) {
       const promise = detector.detect(input as unknown as ImageInput);
-      expect((await refusal(promise)).code).toMatch(/^ERR_YOLO_(INVALID_ARGUMENT|IMAGE_DECODE|SHAPE_MISMATCH)$/);
+      expect((await yoloErrorOf(promise)).code).toMatch(/^ERR_YOLO_(INVALID_ARGUMENT|IMAGE_DECODE|SHAPE_MISMATCH)$/);
     }
-    expect((await refusal(detector.detectBatch(PHOTO as unknown as ImageInput[]))).code).toBe(
+    expect((await yoloErrorOf(detector.detectBatch(PHOTO as unknown as ImageInput[]))).code).toBe(
       'ERR_YOLO_INVALID_ARGUMENT',
     );
   });
 
   it('goes on after a picture that failed', async () => {
-    const missing = await refusal(detector.detect(join(cacheFolder, 'nowhere.jpg')));
+    const missing = await yoloErrorOf(detector.detect(join(cacheFolder, 'nowhere.jpg')));
     expect(missing.code).toBe('ERR_YOLO_IMAGE_DECODE');
     expect(missing.message).toContain('nowhere.jpg');
     const cut = readFileSync(PHOTO).subarray(0, 100);
-    expect((await refusal(detector.detect(cut))).code).toBe('ERR_YOLO_IMAGE_DECODE');
+    expect((await yoloErrorOf(detector.detect(cut))).code).toBe('ERR_YOLO_IMAGE_DECODE');
     expect((await detector.detect(PHOTO)).length).toBeGreaterThan(0);
   });
 
@@ -279,7 +269,7 @@ describe('detectBatch()', () => {
   });
 
   it('names the picture that failed, and leaves the detector usable', async () => {
-    const error = await refusal(detector.detectBatch([PHOTO, join(cacheFolder, 'nowhere.jpg'), PHOTO]));
+    const error = await yoloErrorOf(detector.detectBatch([PHOTO, join(cacheFolder, 'nowhere.jpg'), PHOTO]));
     expect(error.code).toBe('ERR_YOLO_IMAGE_DECODE');
     expect(error.detail).toMatchObject({ index: 1 });
     expect(error.message).toContain('nowhere.jpg');
@@ -301,7 +291,7 @@ describe('create()', () => {
   });
 
   it('tells a missing file and a file of another kind apart', async () => {
-    const missing = await refusal(Detector.create({ model: join(cacheFolder, 'nowhere.onnx') }));
+    const missing = await yoloErrorOf(Detector.create({ model: join(cacheFolder, 'nowhere.onnx') }));
     expect(missing.code).toBe('ERR_YOLO_MODEL_NOT_FOUND');
     expect(missing.message).toContain('nowhere.onnx');
     for (const bytes of [
@@ -309,7 +299,7 @@ describe('create()', () => {
       readFileSync(PHOTO),
       readFileSync(cachedModel(cacheFolder)).subarray(0, 50_000),
     ]) {
-      expect((await refusal(Detector.create({ model: bytes }))).code).toBe('ERR_YOLO_MODEL_PARSE');
+      expect((await yoloErrorOf(Detector.create({ model: bytes }))).code).toBe('ERR_YOLO_MODEL_PARSE');
     }
   });
 
@@ -341,14 +331,14 @@ describe('create()', () => {
     expect(cpu.fallbackReason).toBeUndefined();
     await cpu.close();
     for (const device of ['gpu', 'gpu:3', 'webgpu', 'ref'] as const) {
-      const error = await refusal(Detector.create({ cacheFolder, device }));
+      const error = await yoloErrorOf(Detector.create({ cacheFolder, device }));
       expect(error.code).toBe('ERR_YOLO_NO_DEVICE');
       expect(error.message).toContain(device);
     }
   });
 
   it('refuses a head that does not exist, with those that do', async () => {
-    const error = await refusal(Detector.create({ cacheFolder, head: 'end-to-ent' }));
+    const error = await yoloErrorOf(Detector.create({ cacheFolder, head: 'end-to-ent' }));
     expect(error.code).toMatch(/^ERR_YOLO_(INVALID_ARGUMENT|HEAD_UNKNOWN)$/);
     expect(error.message).toContain('end-to-end');
   });
@@ -383,7 +373,7 @@ describe('create()', () => {
         },
       },
     });
-    const error = await refusal(faulty.detect(PHOTO));
+    const error = await yoloErrorOf(faulty.detect(PHOTO));
     expect(error).toMatchObject({ code: 'ERR_YOLO_POSTPROCESSOR', cause });
     expect(error.message).toContain('"seven"');
     await faulty.close();
@@ -396,18 +386,18 @@ describe('close()', () => {
     const underWay = [own.detect(PHOTO), own.detect(PHOTO)];
     const closing = own.close();
     const late = own.detect(PHOTO);
-    expect((await refusal(late)).code).toBe('ERR_YOLO_CLOSED');
+    expect((await yoloErrorOf(late)).code).toBe('ERR_YOLO_CLOSED');
     await closing;
     for (const found of await Promise.all(underWay)) expect(found.length).toBeGreaterThan(0);
-    expect((await refusal(own.detect(PHOTO))).code).toBe('ERR_YOLO_CLOSED');
-    expect((await refusal(own.detectBatch([PHOTO]))).code).toBe('ERR_YOLO_CLOSED');
+    expect((await yoloErrorOf(own.detect(PHOTO))).code).toBe('ERR_YOLO_CLOSED');
+    expect((await yoloErrorOf(own.detectBatch([PHOTO]))).code).toBe('ERR_YOLO_CLOSED');
     await expect(own.close()).resolves.toBeUndefined();
   });
 
   it('is what the end of an await using block calls', async () => {
     const own = await Detector.create({ cacheFolder });
     await own[Symbol.asyncDispose]();
-    expect((await refusal(own.detect(PHOTO))).code).toBe('ERR_YOLO_CLOSED');
+    expect((await yoloErrorOf(own.detect(PHOTO))).code).toBe('ERR_YOLO_CLOSED');
   });
 
   it('of one detector leaves another of the same process alone', async () => {
@@ -508,7 +498,7 @@ describeShared('a model whose batch dimension is open', () => {
   it('names the bad picture of a batch and goes on', async () => {
     const model = gunzipSync(readFileSync(shared('models/layouts/yolov8n_dynamic_batch.onnx.gz')));
     const own = await Detector.create({ model });
-    const error = await refusal(own.detectBatch([PHOTO, new Uint8Array([1, 2, 3]), PHOTO]));
+    const error = await yoloErrorOf(own.detectBatch([PHOTO, new Uint8Array([1, 2, 3]), PHOTO]));
     expect(error).toMatchObject({ code: 'ERR_YOLO_IMAGE_DECODE', detail: { index: 1 } });
     expect((await own.detectBatch([PHOTO, PHOTO])).map((found) => found.length)).toEqual([
       (await own.detect(PHOTO)).length,

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Detection, Detector } from '../../lib/index.js';
-import { type CocoTruth, evaluateCoco } from '../support/coco-eval.js';
+import { averagePrecision, evaluationTruth, goldenPrecision, LOW_CONFIDENCE } from '../support/average-precision.js';
 import { type Box, pairBoxes } from '../support/pair-boxes.js';
 import { describeShared, shared } from '../support/shared.js';
 
@@ -35,13 +35,7 @@ const MODELS = {
 } satisfies Record<string, typeof FLOAT & { only?: string }>;
 
 // Suppression is greedy, so the boxes above 0.25 are the same whether it started from those above 0.25 or above 0.01.
-const LOW_CONFIDENCE = 0.01;
 const DEFAULT_CONFIDENCE = 0.25;
-
-interface Truth extends CocoTruth {
-  readonly images: readonly { readonly id: number; readonly file_name: string }[];
-  readonly categories: readonly { readonly id: number; readonly name: string }[];
-}
 
 interface GoldenPhoto {
   readonly photo: string;
@@ -68,7 +62,7 @@ describeShared('with no option but the file', () => {
     afterAll(() => detector?.close());
 
     it('names the classes of COCO', () => {
-      const truth: Truth = read('photos/coco/evaluation.json');
+      const truth = evaluationTruth();
       const names = [...truth.categories].sort((a, b) => a.id - b.id).map((category) => category.name);
       expect(detector.labels).toEqual(names);
     });
@@ -88,25 +82,9 @@ describeShared('with no option but the file', () => {
     });
 
     it('reaches its average precision', { timeout: 180_000 }, async () => {
-      const truth: Truth = read('photos/coco/evaluation.json');
-      const categories = truth.categories.map((category) => category.id).sort((a, b) => a - b);
-      const options = { confidenceThreshold: LOW_CONFIDENCE, maxDetections: 100 };
-      const perImage = await Promise.all(
-        truth.images.map(async ({ id, file_name: file }) => {
-          const found = await detector.detect(shared(`photos/coco/evaluation/${file}`), options);
-          return [...found].map(({ xyxy: [x1, y1, x2, y2], confidence, classId }) => ({
-            image_id: id,
-            category_id: categories[classId]!,
-            bbox: [x1, y1, x2 - x1, y2 - y1],
-            score: confidence,
-          }));
-        }),
-      );
-      const only = 'only' in tolerance ? tolerance.only : undefined;
-      const isJudged = (category: { name?: string }) => only === undefined || category.name === only;
-      const { stats } = evaluateCoco({ ...truth, categories: truth.categories.filter(isJudged) }, perImage.flat());
-      const golden = read('golden/coco/scores.json').models[model].stats;
-      expect(Math.abs(stats.AP - golden.AP), `AP ${stats.AP}, reference ${golden.AP}`).toBeLessThan(0.005);
+      const reached = await averagePrecision(detector, 'only' in tolerance ? tolerance.only : undefined);
+      const golden = goldenPrecision(model);
+      expect(Math.abs(reached - golden), `AP ${reached}, reference ${golden}`).toBeLessThan(0.005);
     });
   });
 

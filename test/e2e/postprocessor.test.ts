@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import type { Detections } from 'migraphx-yolo';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { fastestDet, inputFormat } from '../../examples/fastestdet.mjs';
@@ -9,11 +8,11 @@ import {
   type Postprocessor,
   type PostprocessorOptions,
   requireOutput,
-  YoloError,
 } from '../../lib/index.js';
+import { averagePrecision, goldenPrecision } from '../support/average-precision.js';
 import { channelMeter, METER_SIDE } from '../support/channel-meter.js';
-import { type CocoTruth, evaluateCoco } from '../support/coco-eval.js';
 import { describeShared, shared } from '../support/shared.js';
+import { yoloErrorOf } from '../support/yolo-error.js';
 
 const opened: { close(): Promise<void> }[] = [];
 afterAll(() => Promise.all(opened.map((detector) => detector.close())));
@@ -35,15 +34,6 @@ async function open<T>(
 /** Twice as wide as high, so that a letterbox has borders above and below. */
 const PICTURE = { data: new Uint8Array(3 * 128 * 64).fill(51), width: 128, height: 64, channels: 3 } as const;
 
-async function refusal(promise: Promise<unknown>): Promise<YoloError> {
-  const error = await promise.then(
-    () => undefined,
-    (reason: unknown) => reason,
-  );
-  if (!YoloError.is(error)) throw new Error(`Expected a YoloError but received ${String(error)}`);
-  return error;
-}
-
 describe('a postprocessor', () => {
   it('is given the way back to the picture', async () => {
     const detector = await open((_outputs, image) => ({
@@ -62,7 +52,7 @@ describe('a postprocessor', () => {
 
   it('is told when its boxes are not in rows of four', async () => {
     const detector = await open((_outputs, image) => image.boxesToImage(new Float32Array(6)));
-    const { cause } = await refusal(detector.detect(PICTURE));
+    const { cause } = await yoloErrorOf(detector.detect(PICTURE));
     expect(cause).toMatchObject({
       code: 'ERR_YOLO_INVALID_ARGUMENT',
       message: 'Expected xyxy to have 4 numbers a row but it has 6 in all',
@@ -124,7 +114,7 @@ describe('a postprocessor', () => {
       if (fails) throw cause;
       return 'fine';
     });
-    const error = await refusal(detector.detect(PICTURE));
+    const error = await yoloErrorOf(detector.detect(PICTURE));
     expect(error).toMatchObject({
       code: 'ERR_YOLO_POSTPROCESSOR',
       phase: 'postprocess',
@@ -132,7 +122,10 @@ describe('a postprocessor', () => {
       detail: { postprocessor: 'meter', outputs: ['output0'] },
     });
     expect(error.message).toMatch(/^The postprocessor "meter" failed on .*128×64.*: no answer$/);
-    expect((await refusal(detector.detectBatch([PICTURE]))).detail).toMatchObject({ postprocessor: 'meter', index: 0 });
+    expect((await yoloErrorOf(detector.detectBatch([PICTURE]))).detail).toMatchObject({
+      postprocessor: 'meter',
+      index: 0,
+    });
     fails = false;
     expect(await detector.detect(PICTURE)).toBe('fine');
   });
@@ -210,19 +203,9 @@ describeShared('FastestDet, through the postprocessor of the examples', () => {
   });
 
   it('reaches its average precision', { timeout: 180_000 }, async () => {
-    interface Truth extends CocoTruth {
-      readonly images: readonly { readonly id: number; readonly file_name: string }[];
-    }
-    const truth: Truth = JSON.parse(readFileSync(shared('photos/coco/evaluation.json'), 'utf8'));
-    const options = { confidenceThreshold: 0.01, maxDetections: 100 };
-    const found = await detector.detectBatch(
-      truth.images.map(({ file_name: file }) => shared(`photos/coco/evaluation/${file}`)),
-      options,
-    );
-    const rows = found.flatMap((one, index) => one.toCocoResults({ imageId: truth.images[index]!.id }));
-    const { stats } = evaluateCoco(truth, rows);
-    const golden = JSON.parse(readFileSync(shared('golden/coco/scores.json'), 'utf8')).models.fastestdet_352.stats;
-    expect(Math.abs(stats.AP - golden.AP), `AP ${stats.AP}, reference ${golden.AP}`).toBeLessThan(0.005);
+    const reached = await averagePrecision(detector);
+    const golden = goldenPrecision('fastestdet_352');
+    expect(Math.abs(reached - golden), `AP ${reached}, reference ${golden}`).toBeLessThan(0.005);
   });
 
   it('keeps thresholds, classes and limits, and knows the file', async () => {
@@ -240,7 +223,7 @@ describeShared('FastestDet, through the postprocessor of the examples', () => {
     const model = shared('models/nanodet_m_320.onnx');
     const other = await Detector.create({ model, postprocessor: fastestDet });
     opened.push(other);
-    const error = await refusal(other.detect(shared('photos/classic/ultralytics_bus.jpg')));
+    const error = await yoloErrorOf(other.detect(shared('photos/classic/ultralytics_bus.jpg')));
     expect(error.code).toBe('ERR_YOLO_POSTPROCESSOR');
     expect(error.message).toMatch(/"FastestDet" failed on .*: The model has no output "758"; it has /);
   });

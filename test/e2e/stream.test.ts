@@ -13,7 +13,7 @@ import {
   type StreamOptions,
   YoloError,
 } from '../../lib/index.js';
-import { cachedModel, ownCacheFolder, PHOTO } from '../support/default-detector.js';
+import { cachedModel, ownCacheFolder, PHOTO, photoPixels } from '../support/default-detector.js';
 import { slowModel } from '../support/slow-model.js';
 
 const cacheFolder = ownCacheFolder();
@@ -59,11 +59,7 @@ const endless = function* <Picture>(picture: Picture) {
 
 beforeAll(async () => {
   detector = await Detector.create({ cacheFolder });
-  const { data, info } = await sharp(PHOTO, { ignoreIcc: true })
-    .removeAlpha()
-    .raw()
-    .toBuffer({ resolveWithObject: true });
-  photo = { data: new Uint8Array(data), width: info.width, height: info.height, channels: 3 };
+  photo = await photoPixels();
   expected = boxes(await detector.detect(PHOTO));
 });
 afterAll(async () => {

@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { Detector, fetchImage, YoloError } from '../../lib/index.js';
+import { Detector, fetchImage } from '../../lib/index.js';
 import { ownCacheFolder, PHOTO } from '../support/default-detector.js';
 import { bytes, redirect, serve, type TestServer } from '../support/http-server.js';
+import { yoloErrorOf } from '../support/yolo-error.js';
 
 const photo = readFileSync(PHOTO);
 const cacheFolder = ownCacheFolder();
@@ -25,15 +26,6 @@ afterAll(async () => {
   await server.close();
 });
 
-async function failure(work: Promise<unknown>): Promise<YoloError> {
-  const error = await work.then(
-    () => undefined,
-    (reason: unknown) => reason,
-  );
-  if (!YoloError.is(error)) throw new Error(`Expected a YoloError but received ${error}`);
-  return error;
-}
-
 it('finds in a URL’s picture, string or object, what it finds in the file', async () => {
   const expected = (await open.detect(PHOTO)).toJSON();
   const url = `${server.origin}/moved.jpg`;
@@ -46,10 +38,10 @@ it('finds in a URL’s picture, string or object, what it finds in the file', as
 it('refuses an address of this machine unless that is allowed, and connects to none', async () => {
   const before = server.connections();
   for (const host of ['127.0.0.1', 'localhost', '[::1]']) {
-    const error = await failure(careful.detect(`http://${host}:${server.port}/photo.jpg`));
+    const error = await yoloErrorOf(careful.detect(`http://${host}:${server.port}/photo.jpg`));
     expect(error.code).toBe('ERR_YOLO_URL_REFUSED');
   }
-  const error = await failure(careful.detectBatch([PHOTO, `${server.origin}/photo.jpg`]));
+  const error = await yoloErrorOf(careful.detectBatch([PHOTO, `${server.origin}/photo.jpg`]));
   expect([error.code, error.detail?.index]).toEqual(['ERR_YOLO_URL_REFUSED', 1]);
   expect(server.connections()).toBe(before);
   expect((await careful.detect(PHOTO)).length).toBeGreaterThan(0);
@@ -58,7 +50,7 @@ it('refuses an address of this machine unless that is allowed, and connects to n
 it('fetches nothing where urls is false', async () => {
   const detector = await Detector.create({ cacheFolder, threads: 1, urls: false });
   const before = server.connections();
-  const error = await failure(detector.detect(`${server.origin}/photo.jpg`));
+  const error = await yoloErrorOf(detector.detect(`${server.origin}/photo.jpg`));
   expect(error.code).toBe('ERR_YOLO_URL_REFUSED');
   expect(error.message).toMatch(/is not fetched here; fetch it with fetchImage\(\) and pass the bytes/);
   expect(server.connections()).toBe(before);
@@ -66,7 +58,7 @@ it('fetches nothing where urls is false', async () => {
 });
 
 it('looks at the bytes and not at the type that the server states', async () => {
-  const error = await failure(open.detect(`${server.origin}/page.jpg`));
+  const error = await yoloErrorOf(open.detect(`${server.origin}/page.jpg`));
   expect(error.code).toBe('ERR_YOLO_IMAGE_DECODE');
   expect(error.message).toMatch(/page\.jpg is HTML/);
 });
@@ -77,7 +69,7 @@ it('stops fetching at an abort, and when another picture of the batch fails', as
   const fetching = open.detect(`${server.origin}/silent.jpg`, { signal: stop.signal });
   setTimeout(() => stop.abort(reason), 100);
   await expect(fetching).rejects.toBe(reason);
-  const error = await failure(open.detectBatch([`${server.origin}/silent.jpg`, `${server.origin}/nowhere.jpg`]));
+  const error = await yoloErrorOf(open.detectBatch([`${server.origin}/silent.jpg`, `${server.origin}/nowhere.jpg`]));
   expect([error.code, error.detail?.index]).toEqual(['ERR_YOLO_URL_FETCH', 1]);
   // Places of pictures that nobody waits for are free again.
   expect((await open.detectBatch([PHOTO, PHOTO, PHOTO])).length).toBe(3);
@@ -88,8 +80,8 @@ it('does not fetch a picture a second time to draw on it', async () => {
   const detections = await open.detect(url);
   const before = server.asked.length;
   for (const work of [detections.annotate(), detections.crop(0)])
-    expect((await failure(work)).message).toMatch(/photo\.jpg is not fetched a second time.*fetchImage\(\)/);
-  expect((await failure(detections.annotate(undefined, { image: url }))).code).toBe('ERR_YOLO_URL_REFUSED');
+    expect((await yoloErrorOf(work)).message).toMatch(/photo\.jpg is not fetched a second time.*fetchImage\(\)/);
+  expect((await yoloErrorOf(detections.annotate(undefined, { image: url }))).code).toBe('ERR_YOLO_URL_REFUSED');
   expect(server.asked.length).toBe(before);
   const image = await fetchImage(url, { allowPrivateAddresses: true });
   expect(Buffer.compare(image, photo)).toBe(0);
@@ -108,11 +100,11 @@ it('refuses options of a fetch that are wrong, and what is no URL', async () => 
     [{ allowPrivateAddresses: 'yes' }, /urls\.allowPrivateAddresses/],
   ];
   for (const [urls, message] of wrong) {
-    const error = await failure(Detector.create({ urls: urls as false }));
+    const error = await yoloErrorOf(Detector.create({ urls: urls as false }));
     expect(error.code).toBe('ERR_YOLO_INVALID_ARGUMENT');
     expect(error.message).toMatch(message);
   }
   for (const url of ['photo.jpg', 'file:///photo.jpg', 'https://', 7 as never])
-    expect((await failure(fetchImage(url))).code).toBe('ERR_YOLO_INVALID_ARGUMENT');
-  expect((await failure(fetchImage(`${server.origin}/a`))).code).toBe('ERR_YOLO_URL_REFUSED');
+    expect((await yoloErrorOf(fetchImage(url))).code).toBe('ERR_YOLO_INVALID_ARGUMENT');
+  expect((await yoloErrorOf(fetchImage(`${server.origin}/a`))).code).toBe('ERR_YOLO_URL_REFUSED');
 });

@@ -1,4 +1,5 @@
 import { encodeOnnx } from '../../lib/onnx/writer.js';
+import { floatTensor } from '../support/float-tensor.js';
 
 const SIDE = 352;
 const CELLS = 22;
@@ -17,12 +18,6 @@ export function fastestDetOfOneBox(): Uint8Array {
   const middle = (CELLS / 2) * CELLS + CELLS / 2;
   map[middle] = 0.9;
   map[(5 + DOG) * CELLS * CELLS + middle] = 0.9;
-  const floats = (name: string, dims: number[], values: Float32Array) => ({
-    name,
-    type: 'float32' as const,
-    dims,
-    data: new Uint8Array(values.buffer),
-  });
   return encodeOnnx({
     opsets: { '': 13 },
     graph: {
@@ -39,7 +34,10 @@ export function fastestDetOfOneBox(): Uint8Array {
         { op: 'Mul', inputs: ['mean', 'nothing'], outputs: ['empty'], attributes: {} },
         { op: 'Add', inputs: ['empty', 'map'], outputs: ['758'], attributes: {} },
       ],
-      initializers: [floats('nothing', [1], new Float32Array(1)), floats('map', [1, ROWS, CELLS, CELLS], map)],
+      initializers: [
+        floatTensor('nothing', [1], new Float32Array(1)),
+        floatTensor('map', [1, ROWS, CELLS, CELLS], map),
+      ],
     },
   });
 }

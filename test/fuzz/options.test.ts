@@ -277,16 +277,6 @@ const context = fc.oneof(
       ),
       source: fc.constantFrom(join(folder, 'none.png'), new URL('file:///none.png')),
       autoOrient: fc.boolean(),
-      shrinkOnLoad: fc.boolean(),
-      urls: fc.oneof(
-        fc.boolean(),
-        options({
-          allowPrivateAddresses: fc.boolean(),
-          maxBytes: whole(1, 10_000),
-          timeoutMs: whole(1, 2 ** 31 - 1),
-          maxRedirects: whole(0, 5),
-        }),
-      ),
     }),
   },
   { weight: 1, arbitrary: anyValue },

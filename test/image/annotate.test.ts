@@ -6,9 +6,9 @@ import { fileURLToPath } from 'node:url';
 import sharp from 'sharp';
 import { afterAll, describe, expect, it } from 'vitest';
 import { type AnnotateOptions, Detections } from '../../lib/detections.js';
-import { YoloError } from '../../lib/errors.js';
 import { coloursOf } from '../../lib/image/colours.js';
 import { lettering } from '../../lib/image/lettering.js';
+import { yoloErrorOf } from '../support/yolo-error.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'annotate-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -33,12 +33,6 @@ async function levels(png: Buffer): Promise<(x: number, y: number) => string> {
   const { data, info } = await sharp(png).raw().toBuffer({ resolveWithObject: true });
   expect(info.channels).toBe(3);
   return (x, y) => data.subarray(3 * (y * info.width + x), 3 * (y * info.width + x) + 3).toString('hex');
-}
-
-async function failure(work: Promise<unknown>): Promise<YoloError> {
-  const error = await work.catch((reason: unknown) => reason);
-  if (!YoloError.is(error)) throw new Error(`Expected a YoloError but received ${error}`);
-  return error;
 }
 
 describe('annotate', () => {
@@ -130,7 +124,7 @@ describe('annotate', () => {
     [{ colours: { cta: '#fff' } }, /no class "cta" for a colour; did you mean "cat"\?/],
     [{ colors: ['#fff'] }, /Unknown key "colors".*"colours"/],
   ])('refuses %j', async (options, message) => {
-    const error = await failure(
+    const error = await yoloErrorOf(
       boxes(64, 48, [[5, 20, 40, 40]]).annotate(undefined, { image: gray(64, 48), ...(options as object) }),
     );
     expect(error.code).toBe('ERR_YOLO_INVALID_ARGUMENT');
@@ -160,13 +154,13 @@ describe('annotate', () => {
       expect((await sharp(readFileSync(path)).metadata()).format).toBe(format);
     }
     for (const path of ['out.bmp', 'out', 5 as unknown as string])
-      expect((await failure(detections.annotate(path))).code).toBe('ERR_YOLO_INVALID_ARGUMENT');
-    expect((await failure(detections.annotate('out.bmp'))).message).toContain('.png, .jpg');
+      expect((await yoloErrorOf(detections.annotate(path))).code).toBe('ERR_YOLO_INVALID_ARGUMENT');
+    expect((await yoloErrorOf(detections.annotate('out.bmp'))).message).toContain('.png, .jpg');
   });
 
   it('writes a file whole or not at all, and says why not', async () => {
     const detections = boxes(64, 48, [[5, 20, 40, 40]]);
-    const write = (path: string) => failure(detections.annotate(path, { image: gray(64, 48) }));
+    const write = (path: string) => yoloErrorOf(detections.annotate(path, { image: gray(64, 48) }));
     const missing = await write(join(folder, 'missing/out.png'));
     expect(missing.code).toBe('ERR_YOLO_FILE_WRITE');
     expect(missing.message).toMatch(/missing\/out\.png: there is no such folder \(ENOENT\)/);
@@ -175,7 +169,9 @@ describe('annotate', () => {
     expect((await write(taken)).code).toBe('ERR_YOLO_FILE_WRITE');
     const kept = join(folder, 'kept.png');
     writeFileSync(kept, 'as it was');
-    expect((await failure(detections.annotate(kept, { image: gray(65, 48) }))).code).toBe('ERR_YOLO_INVALID_ARGUMENT');
+    expect((await yoloErrorOf(detections.annotate(kept, { image: gray(65, 48) }))).code).toBe(
+      'ERR_YOLO_INVALID_ARGUMENT',
+    );
     expect(readFileSync(kept, 'utf8')).toBe('as it was');
     expect(readdirSync(folder).filter((name) => name.endsWith('.tmp'))).toEqual([]);
   });
@@ -201,10 +197,12 @@ describe('annotate', () => {
 
   it('asks for a picture that came as pixels or bytes, and for the same size', async () => {
     const detections = boxes(64, 48, [[5, 20, 40, 40]]);
-    expect((await failure(detections.annotate())).message).toMatch(
+    expect((await yoloErrorOf(detections.annotate())).message).toMatch(
       /give the picture again, annotate\(path, \{ image \}\)/,
     );
-    expect((await failure(detections.annotate(undefined, { image: gray(65, 48) }))).message).toMatch(/64×48.*65×48/);
+    expect((await yoloErrorOf(detections.annotate(undefined, { image: gray(65, 48) }))).message).toMatch(
+      /64×48.*65×48/,
+    );
   });
 
   it('gives the same bytes twice and changes neither pixels nor columns', async () => {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import sharp from 'sharp';
 import { afterAll, describe, expect, it } from 'vitest';
 import { Detections } from '../../lib/detections.js';
-import { YoloError } from '../../lib/errors.js';
+import { yoloErrorOf } from '../support/yolo-error.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'crop-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -38,12 +38,6 @@ async function place(png: Buffer): Promise<[number, number, number, number]> {
       200,
     ]);
   return [data[0]!, data[1]!, info.width, info.height];
-}
-
-async function failure(work: Promise<unknown>): Promise<YoloError> {
-  const error = await work.catch((reason: unknown) => reason);
-  if (!YoloError.is(error)) throw new Error(`Expected a YoloError but received ${error}`);
-  return error;
 }
 
 describe('crop', () => {
@@ -102,7 +96,7 @@ describe('crop', () => {
       [two.saveCrops(() => 5 as never, { image }), /Expected the path of detection 0.*received 5/],
     ];
     for (const [work, message] of mistakes) {
-      const error = await failure(work);
+      const error = await yoloErrorOf(work);
       expect(error.code).toBe('ERR_YOLO_INVALID_ARGUMENT');
       expect(error.message).toMatch(message);
     }
@@ -129,9 +123,11 @@ describe('saveCrops', () => {
     mkdirSync(out);
     writeFileSync(join(out, '0.png'), 'as it was');
     const paths = (last: string) => (_: unknown, index: number) => join(out, index === 2 ? last : `${index}.png`);
-    expect((await failure(three.saveCrops(paths('2.bmp'), { image: picture }))).code).toBe('ERR_YOLO_INVALID_ARGUMENT');
+    expect((await yoloErrorOf(three.saveCrops(paths('2.bmp'), { image: picture }))).code).toBe(
+      'ERR_YOLO_INVALID_ARGUMENT',
+    );
     expect(readFileSync(join(out, '0.png'), 'utf8')).toBe('as it was');
-    const error = await failure(three.saveCrops(paths('no/2.png'), { image: picture }));
+    const error = await yoloErrorOf(three.saveCrops(paths('no/2.png'), { image: picture }));
     expect([error.code, error.detail?.path]).toEqual(['ERR_YOLO_FILE_WRITE', join(out, 'no/2.png')]);
     expect(readdirSync(out).sort()).toEqual(['0.png', '1.png']);
     expect(await place(readFileSync(join(out, '0.png')))).toEqual([0, 0, 9, 9]);

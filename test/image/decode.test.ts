@@ -6,10 +6,10 @@ import { runInNewContext } from 'node:vm';
 import { gzipSync } from 'node:zlib';
 import sharp from 'sharp';
 import { afterAll, describe, expect, it } from 'vitest';
-import { YoloError } from '../../lib/errors.js';
 import { assertImageInput, decodeImage, describeInput } from '../../lib/image/decode.js';
 import { refusedKind, SVG } from '../../lib/image/file-kind.js';
 import type { ImageInput, RawImage } from '../../lib/types.js';
+import { yoloErrorOf } from '../support/yolo-error.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'pictures-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -24,14 +24,8 @@ function encoder({ data, width, height, channels }: RawImage) {
   return sharp(data, { raw: { width, height, channels } });
 }
 
-async function failure(input: unknown, options?: { limitInputPixels?: number }): Promise<YoloError> {
-  const error = await decodeImage(input as ImageInput, options).then(
-    () => undefined,
-    (reason: unknown) => reason,
-  );
-  if (!YoloError.is(error)) throw new Error(`Expected a YoloError for ${describeInput(input)} but received ${error}`);
-  return error;
-}
+const failure = (input: unknown, options?: { limitInputPixels?: number }) =>
+  yoloErrorOf(decodeImage(input as ImageInput, options), describeInput(input));
 
 describe('one rule for every way to give a picture', () => {
   for (const channels of [1, 2, 3, 4] as const) {

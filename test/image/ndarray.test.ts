@@ -5,12 +5,12 @@ import { runInNewContext } from 'node:vm';
 import ndarray, { type NdArray } from 'ndarray';
 import sharp from 'sharp';
 import { afterAll, describe, expect, it } from 'vitest';
-import { YoloError } from '../../lib/errors.js';
 import { annotateToPng } from '../../lib/image/annotate.js';
 import { asGiven, decodeImage, describeInput } from '../../lib/image/decode.js';
 import { toNdarray } from '../../lib/index.js';
 import type { ImageInput, RgbImage } from '../../lib/types.js';
 import { PHOTO } from '../support/default-detector.js';
+import { yoloErrorOf } from '../support/yolo-error.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'arrays-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -41,14 +41,8 @@ function expectSame(image: RgbImage, expected: RgbImage): void {
   expect(Buffer.compare(image.data, expected.data)).toBe(0);
 }
 
-async function failure(input: unknown, options?: { limitInputPixels?: number }): Promise<YoloError> {
-  const error = await decodeImage(input as ImageInput, options).then(
-    () => undefined,
-    (reason: unknown) => reason,
-  );
-  if (!YoloError.is(error)) throw new Error(`Expected a YoloError for ${describeInput(input)} but received ${error}`);
-  return error;
-}
+const failure = (input: unknown, options?: { limitInputPixels?: number }) =>
+  yoloErrorOf(decodeImage(input as ImageInput, options), describeInput(input));
 
 describe('an ndarray', () => {
   const shaped = (...shape: number[]) => ndarray(levels(shape.reduce((a, b) => a * b) + 11), shape, undefined, 5);

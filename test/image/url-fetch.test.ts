@@ -1,9 +1,10 @@
 import type { LookupFunction } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { YoloError } from '../../lib/errors.js';
+import type { YoloError } from '../../lib/errors.js';
 import { type FetchSettings, fetchPicture } from '../../lib/image/url-fetch.js';
 import { bytes, redirect, serve, type TestServer } from '../support/http-server.js';
+import { yoloErrorOf } from '../support/yolo-error.js';
 
 // The server of these tests counts as one of the internet, and all else of this machine does not.
 vi.mock('../../lib/image/url-address.js', async (actual) => {
@@ -68,14 +69,9 @@ afterAll(() => server.close());
 
 const fetchFrom = (path: string, settings?: FetchSettings) => fetchPicture(new URL(server.origin + path), settings);
 
-async function failure(path: string, settings?: FetchSettings): Promise<YoloError> {
+function failure(path: string, settings?: FetchSettings): Promise<YoloError> {
   const url = path.startsWith('/') ? server.origin + path : path;
-  const error = await fetchPicture(new URL(url), settings).then(
-    () => undefined,
-    (reason: unknown) => reason,
-  );
-  if (!YoloError.is(error)) throw new Error(`Expected a YoloError for ${path} but received ${error}`);
-  return error;
+  return yoloErrorOf(fetchPicture(new URL(url), settings), path);
 }
 
 /** Answers each question with the next of these lists, in the form that is asked for, and the last ever after. */

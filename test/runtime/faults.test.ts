@@ -13,8 +13,8 @@ import { join } from 'node:path';
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Detector, type ImageInput, type RawImage } from '../../lib/index.js';
-import type { LanePlan } from '../../lib/runtime/backend.js';
 import { createOnnxRuntimeBackend } from '../../lib/runtime/onnxruntime.js';
+import { rawPlan } from '../support/raw-plan.js';
 import { slowModel } from '../support/slow-model.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'yolo-faults-'));
@@ -27,13 +27,7 @@ beforeAll(async () => {
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 it('a worker that dies when the model file is gone says so, and the next works when the file is back', async () => {
-  const plan: LanePlan = {
-    inputWidth: 64,
-    inputHeight: 64,
-    format: { layout: 'nchw', type: 'float32', channelOrder: 'rgb', divisor: 255, letterbox: { placement: 'centre' } },
-    head: null,
-    suppression: { confidenceThreshold: 0.25, iouThreshold: 0.7, classAgnostic: false, maxDetections: 300 },
-  };
+  const plan = rawPlan(64);
   const picture = {
     name: 'picture',
     decode: async () => ({ data: new Uint8Array(64 * 64 * 3), width: 64, height: 64 }),

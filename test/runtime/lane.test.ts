@@ -3,8 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { LanePlan, PictureSource } from '../../lib/runtime/backend.js';
+import type { PictureSource } from '../../lib/runtime/backend.js';
 import { createOnnxRuntimeBackend, type OnnxRuntimeBackend } from '../../lib/runtime/onnxruntime.js';
+import { rawPlan } from '../support/raw-plan.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'yolo-lane-'));
 const workerFile = join(folder, 'worker.mjs');
@@ -46,13 +47,7 @@ const WORKER = `
 beforeAll(() => writeFileSync(workerFile, WORKER));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-const plan: LanePlan = {
-  inputWidth: 8,
-  inputHeight: 8,
-  format: { layout: 'nchw', type: 'float32', channelOrder: 'rgb', divisor: 255, letterbox: { placement: 'centre' } },
-  head: null,
-  suppression: { confidenceThreshold: 0.25, iouThreshold: 0.7, classAgnostic: false, maxDetections: 300 },
-};
+const plan = rawPlan(8);
 
 function picture(deed: keyof typeof deeds): PictureSource {
   const data = new Uint8Array(3 * 8 * 8).fill(deeds[deed]);

@@ -5,17 +5,12 @@ import sharp from 'sharp';
 import { afterAll, describe, expect, it } from 'vitest';
 import { Detector } from '../../lib/index.js';
 import { encodeOnnx } from '../../lib/onnx/writer.js';
-import type { LanePlan, PictureSource } from '../../lib/runtime/backend.js';
+import type { PictureSource } from '../../lib/runtime/backend.js';
 import { createOnnxRuntimeBackend, type OnnxRuntimeBackend } from '../../lib/runtime/onnxruntime.js';
+import { rawPlan } from '../support/raw-plan.js';
 import { slowModel } from '../support/slow-model.js';
 
-const plan: LanePlan = {
-  inputWidth: 64,
-  inputHeight: 64,
-  format: { layout: 'nchw', type: 'float32', channelOrder: 'rgb', divisor: 255, letterbox: { placement: 'centre' } },
-  head: null,
-  suppression: { confidenceThreshold: 0.25, iouThreshold: 0.7, classAgnostic: false, maxDetections: 300 },
-};
+const plan = rawPlan(64);
 
 const opened: OnnxRuntimeBackend[] = [];
 afterAll(() => Promise.all(opened.map((backend) => backend.close())));

@@ -1,4 +1,5 @@
 import { encodeOnnx } from '../../lib/onnx/writer.js';
+import { floatTensor } from './float-tensor.js';
 
 /** Side of the input in pixels, and the cells of strides 8, 16 and 32 in it. */
 const SIDE = 640;
@@ -20,12 +21,6 @@ export function crowdedModel(): Uint8Array {
     rows[3 * CROWD + cell] = 4;
     rows[4 * CROWD + cell] = 0.1 + (0.8 * cell) / CROWD;
   }
-  const float = (name: string, dims: number[], values: Float32Array) => ({
-    name,
-    type: 'float32' as const,
-    dims,
-    data: new Uint8Array(values.buffer),
-  });
   return encodeOnnx({
     opsets: { '': 13 },
     metadata: { names: "{0: 'grain'}", task: 'detect', stride: '32' },
@@ -49,7 +44,7 @@ export function crowdedModel(): Uint8Array {
         { op: 'Mul', inputs: ['one', 'nothing'], outputs: ['zero'] },
         { op: 'Add', inputs: ['zero', 'rows'], outputs: ['output0'] },
       ],
-      initializers: [float('nothing', [], new Float32Array(1)), float('rows', [1, 5, CROWD], rows)],
+      initializers: [floatTensor('nothing', [], new Float32Array(1)), floatTensor('rows', [1, 5, CROWD], rows)],
     },
   });
 }

@@ -6,6 +6,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { YoloError } from '../../lib/errors.js';
 import { type FramesOptions, frames } from '../../lib/frames.js';
 import type { RawImage } from '../../lib/types.js';
+import { yoloErrorOf } from '../support/yolo-error.js';
 
 const SIZE: FramesOptions = { width: 3, height: 2, channels: 1 };
 const LENGTH = 6;
@@ -17,15 +18,6 @@ async function all(pictures: AsyncIterable<RawImage>): Promise<RawImage[]> {
   const found: RawImage[] = [];
   for await (const picture of pictures) found.push(picture);
   return found;
-}
-
-async function refusal(promise: Promise<unknown>): Promise<YoloError> {
-  const error = await promise.then(
-    () => undefined,
-    (reason: unknown) => reason,
-  );
-  if (!YoloError.is(error)) throw new Error('Expected a YoloError', { cause: error });
-  return error;
 }
 
 describe('frames()', () => {
@@ -83,7 +75,7 @@ describe('frames()', () => {
       const pictures = frames(Readable.from([counting(3 * LENGTH - missing)]), SIZE);
       await pictures.next();
       await pictures.next();
-      const { code, message, detail } = await refusal(pictures.next());
+      const { code, message, detail } = await yoloErrorOf(pictures.next());
       expect(code).toBe('ERR_YOLO_IMAGE_DECODE');
       expect(message).toContain(`The bytes end within picture 3: ${LENGTH - missing} of the 6 of 3×2×1.`);
       expect(detail).toEqual({ index: 2, bytes: LENGTH - missing, expected: LENGTH });
@@ -94,13 +86,13 @@ describe('frames()', () => {
   it('refuses text in place of bytes, and destroys the stream', async () => {
     const text = new PassThrough({ encoding: 'utf8' });
     text.write('abcdef');
-    const { code, message } = await refusal(all(frames(text, SIZE)));
+    const { code, message } = await yoloErrorOf(all(frames(text, SIZE)));
     expect(code).toBe('ERR_YOLO_INVALID_ARGUMENT');
     expect(message).toBe(
       'Expected chunks of bytes (Uint8Array, Buffer) but received "abcdef" (string); the stream must have no encoding set',
     );
     expect(text.destroyed).toBe(true);
-    expect((await refusal(all(frames(Readable.from([7]), SIZE)))).message).toContain('but received 7 (number)');
+    expect((await yoloErrorOf(all(frames(Readable.from([7]), SIZE)))).message).toContain('but received 7 (number)');
   });
 
   it('lets errors of the stream out unchanged, after the pictures before them', async () => {
@@ -139,7 +131,7 @@ describe('frames()', () => {
 
   it('says so where there is no memory for a picture', async () => {
     const pictures = frames(Readable.from([counting(1)]), { width: 65_535, height: 65_535, channels: 4 });
-    const { code, detail } = await refusal(pictures.next());
+    const { code, detail } = await yoloErrorOf(pictures.next());
     expect([code, detail]).toEqual(['ERR_YOLO_OUT_OF_MEMORY', { bytes: 65_535 * 65_535 * 4 }]);
   });
 });

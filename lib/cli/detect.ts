@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander';
 import { type AnnotateOptions, type Detections, Detector, type Device, fetchImage, YoloError } from '../index.js';
+import { writeWhole } from '../whole-file.js';
 import { anchorsOption, classList, classThreshold, count, fraction, HEAD_HELP, lineWidth, size } from './arguments.js';
 import { ExitCode } from './exit-code.js';
 import { inOrder } from './in-order.js';
@@ -9,7 +10,6 @@ import { printable } from './printable.js';
 import { noProgress, progressBar } from './progress.js';
 import { cocoReport, csvReport, jsonReport, plural, type Report, tableReport, type Written } from './reports.js';
 import { type CropPath, cropPaths, labelPaths, savedPaths } from './saved-paths.js';
-import { writeText } from './text-file.js';
 
 /** Where files go that are written beside the results. */
 interface Places {
@@ -305,7 +305,7 @@ async function saveLabels(
   includeConfidence: boolean | undefined,
   path: string | undefined,
 ): Promise<string | undefined> {
-  if (path !== undefined) await writeText(path, detections.toYolo({ includeConfidence }));
+  if (path !== undefined) await writeWhole(path, detections.toYolo({ includeConfidence }), 'file', 'export');
   return path;
 }
 

@@ -1,8 +1,9 @@
 import type { ImageInput } from '../types.js';
+import { writeWhole } from '../whole-file.js';
 import { type Colours, coloursOf } from './colours.js';
 import { isPixels } from './input.js';
 import { lettering } from './lettering.js';
-import { encodePicture, formatOf, type Origin, type PictureFormat, readAgain, writePicture } from './picture-file.js';
+import { encodePicture, formatOf, type Origin, type PictureFormat, readAgain } from './picture-file.js';
 
 /** What is drawn: a picture's size and its boxes in pixels, best first. */
 export interface Drawing extends Origin, Iterable<DrawnBox> {}
@@ -40,7 +41,7 @@ export function annotateToPng(picture: ImageInput, drawing: Drawing, style: Styl
 /** The same, into a file of the format that its extension names. */
 export async function annotateFile(path: string, picture: ImageInput, drawing: Drawing, style: Style): Promise<void> {
   const format = formatOf(path);
-  await writePicture(path, await draw(picture, drawing, style, format));
+  await writeWhole(path, await draw(picture, drawing, style, format), 'picture', 'annotate');
 }
 
 async function draw(picture: ImageInput, drawing: Drawing, style: Style, format: PictureFormat): Promise<Buffer> {

@@ -1,5 +1,6 @@
 import type { ImageInput, RgbImage } from '../types.js';
-import { encodePicture, formatOf, type Origin, readAgain, writePicture } from './picture-file.js';
+import { writeWhole } from '../whole-file.js';
+import { encodePicture, formatOf, type Origin, readAgain } from './picture-file.js';
 
 /** Where to cut: x1, y1, x2, y2 in pixels of the picture. */
 export type CutBox = readonly [x1: number, y1: number, x2: number, y2: number];
@@ -21,7 +22,7 @@ export async function cropToFiles(
   if (parts.length === 0) return;
   const image = await readAgain(picture, origin);
   for (const [index, { path, box }] of parts.entries())
-    await writePicture(path, await encodePicture(cut(image, box, padding), formats[index]!));
+    await writeWhole(path, await encodePicture(cut(image, box, padding), formats[index]!), 'picture', 'annotate');
 }
 
 /** Every pixel that the padded box touches, and always one: of a box outside the picture the nearest at its border. */

@@ -1,5 +1,3 @@
-import { randomUUID } from 'node:crypto';
-import { rename, rm, writeFile } from 'node:fs/promises';
 import { extname } from 'node:path';
 import { YoloError } from '../errors.js';
 import { show } from '../show.js';
@@ -86,26 +84,5 @@ export async function encodePicture(
       `A picture of ${width}×${height} cannot be written as ${format}: ${(cause as Error).message}; choose another format`,
       { phase: 'annotate', detail: { format, width, height }, cause },
     );
-  }
-}
-
-/**
- * Writes a file whole or not at all: what was there stays until the new file is complete.
- * @throws ERR_YOLO_FILE_WRITE
- */
-export async function writePicture(path: string, file: Uint8Array): Promise<void> {
-  const unfinished = `${path}.${randomUUID()}.tmp`;
-  try {
-    await writeFile(unfinished, file);
-    await rename(unfinished, path);
-  } catch (cause) {
-    await rm(unfinished, { force: true }).catch(() => {});
-    const { code, message } = cause as NodeJS.ErrnoException;
-    const reason = code === 'ENOENT' ? 'there is no such folder (ENOENT)' : message.split(',', 1)[0];
-    throw new YoloError('ERR_YOLO_FILE_WRITE', `Cannot write the picture ${path}: ${reason}`, {
-      phase: 'annotate',
-      detail: { path, code },
-      cause,
-    });
   }
 }

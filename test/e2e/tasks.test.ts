@@ -118,3 +118,23 @@ describeShared('what models find beside boxes', () => {
       expect(() => Detections.from({ ...one, extra } as never, context)).toThrow(/Expected extra with a layout/);
   });
 });
+
+describeShared('pictures of one run', () => {
+  it.each([
+    ['deimv2_atto_320', 'detr', 'labels, boxes, scores and an input of sizes'],
+    ['rtmdet_nano_person_in_graph_nms_dynamic', 'nms-dets-labels', 'as many rows as the fullest picture needs'],
+    ['layouts/ppyoloe_nms', 'paddle-rows', 'one table for all pictures'],
+  ])('%s, %s: give what they give alone (%s)', async (name, head) => {
+    const file = shared(`models/${name}.onnx`);
+    const model = name.startsWith('layouts/') ? gunzipSync(readFileSync(`${file}.gz`)) : file;
+    await using detector = await Detector.create({ model, maxBatch: 3, confidenceThreshold: 0.1 });
+    expect(detector.model).toMatchObject({ head, batch: 'dynamic' });
+    const photos = ['ultralytics_bus.jpg', 'darknet_dog.jpg', 'ultralytics_zidane.jpg', 'darknet_dog.jpg'].map(
+      (photo) => shared(`photos/classic/${photo}`),
+    );
+    const together = await detector.detectBatch(photos);
+    for (const [index, photo] of photos.entries())
+      expect([...together[index]!]).toEqual([...(await detector.detect(photo))]);
+    expect(together[0]!.length).toBeGreaterThan(0);
+  });
+});

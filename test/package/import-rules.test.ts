@@ -12,7 +12,7 @@ const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
 const MAY_IMPORT: Record<string, readonly string[]> = {
   core: [],
   onnx: [],
-  image: ['core'],
+  image: ['core', 'whole-file'],
   model: ['onnx', 'core', 'labels'],
   runtime: ['core', 'model'],
   detections: ['core', 'image', 'labels', 'validation'],
@@ -38,7 +38,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'stream',
   ],
   pictures: ['image', 'options', 'validation'],
-  cli: ['index', 'model'],
+  cli: ['index', 'model', 'whole-file'],
 };
 const PARTS = [...new Set([...Object.keys(MAY_IMPORT), ...Object.values(MAY_IMPORT).flat()])];
 const FOLDERS = ['core', 'onnx', 'image', 'model', 'runtime', 'cli'];

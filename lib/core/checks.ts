@@ -31,8 +31,8 @@ export function requireObject(name: string, value: unknown): void {
  */
 export function requireArray(name: string, array: ArrayLike<number>, types: readonly string[], least: number): void {
   // Not `instanceof`: test runners give each file a realm of its own, with other constructors.
-  const type = Object.prototype.toString.call(array).slice('[object '.length, -1);
-  if (!ArrayBuffer.isView(array) || !types.includes(type)) throw refusal(name, `to be a ${types.join(' or ')}`, array);
+  const type = ArrayBuffer.isView(array) ? (array as Float32Array)[Symbol.toStringTag] : '';
+  if (!types.includes(type)) throw refusal(name, `to be a ${types.join(' or ')}`, array);
   if (array.length >= least) return;
   const message = `Expected ${name} to hold at least ${least} values but it holds ${array.length}`;
   throw new YoloError('ERR_YOLO_SHAPE_MISMATCH', message, { phase: 'validate' });

@@ -238,21 +238,22 @@ function fill(
   }
 }
 
-const ARRAY_TYPES = { float32: 'Float32Array', float16: 'Uint16Array', uint8: 'Uint8Array' } as const;
+// What is checked on every picture allocates nothing.
+const ARRAY_TYPES = { float32: ['Float32Array'], float16: ['Uint16Array'], uint8: ['Uint8Array'] } as const;
+const TYPES = Object.keys(ARRAY_TYPES);
+const LAYOUTS = ['nchw', 'nhwc'];
+const CHANNEL_ORDERS = ['rgb', 'bgr'];
 
 function requireFit(image: RgbImage, letterbox: Letterbox, format: InputFormat, target: Target, offset: number): void {
   requireObject('image', image);
   requireObject('letterbox', letterbox);
   requireObject('format', format);
-  requireOneOf('format.layout', format.layout, ['nchw', 'nhwc']);
-  requireOneOf('format.type', format.type, Object.keys(ARRAY_TYPES));
-  requireOneOf('format.channelOrder', format.channelOrder, ['rgb', 'bgr']);
+  requireOneOf('format.layout', format.layout, LAYOUTS);
+  requireOneOf('format.type', format.type, TYPES);
+  requireOneOf('format.channelOrder', format.channelOrder, CHANNEL_ORDERS);
   requireNumber('format.divisor', format.divisor);
-  for (const [name, channels] of Object.entries({ mean: format.mean, std: format.std })) {
-    if (channels === undefined) continue;
-    requireObject(`format.${name}`, channels);
-    for (const channel of [0, 1, 2] as const) requireNumber(`format.${name}[${channel}]`, channels[channel]);
-  }
+  if (format.mean !== undefined) requireChannels('format.mean', format.mean);
+  if (format.std !== undefined) requireChannels('format.std', format.std);
   requireWhole('offset', offset, 0);
   const { imageWidth, imageHeight, inputWidth, inputHeight } = letterbox;
   if (image.width !== imageWidth || image.height !== imageHeight)
@@ -261,6 +262,13 @@ function requireFit(image: RgbImage, letterbox: Letterbox, format: InputFormat, 
       `Expected the picture of ${imageWidth}×${imageHeight} that the letterbox was made for but received ${show(image.width)} × ${show(image.height)}`,
       { phase: 'validate' },
     );
-  requireArray('image.data', image.data, ['Uint8Array'], 3 * imageWidth * imageHeight);
-  requireArray('target', target, [ARRAY_TYPES[format.type]], offset + 3 * inputWidth * inputHeight);
+  requireArray('image.data', image.data, ARRAY_TYPES.uint8, 3 * imageWidth * imageHeight);
+  requireArray('target', target, ARRAY_TYPES[format.type], offset + 3 * inputWidth * inputHeight);
+}
+
+function requireChannels(name: string, channels: ArrayLike<number>): void {
+  requireObject(name, channels);
+  for (let channel = 0; channel < 3; channel++) {
+    if (!Number.isFinite(channels[channel])) requireNumber(`${name}[${channel}]`, channels[channel]);
+  }
 }

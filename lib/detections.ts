@@ -1,12 +1,20 @@
 import { types } from 'node:util';
 import { COCO_CATEGORY_IDS } from './core/coco-categories.js';
-import { type ExtraLayout, extraSize } from './core/extra.js';
-import type { Letterbox } from './core/letterbox.js';
+import { extraSize } from './core/extra.js';
+import {
+  checkExtra,
+  type DetectionExtra,
+  extraOf,
+  isSameLayout,
+  type MaskPrototypes,
+  type ObjectExtra,
+  type RotatedBox,
+} from './detection-extra.js';
 import { HEX_COLOUR } from './image/colours.js';
 import { describeInput, isHttpUrl } from './image/input.js';
 import { COCO_LABELS } from './labels.js';
 import { show } from './show.js';
-import type { DetectionTimings, ImageInput, Tensor } from './types.js';
+import type { DetectionTimings, ImageInput } from './types.js';
 import {
   aBoolean,
   arrayOf,
@@ -20,46 +28,13 @@ import {
 } from './validation.js';
 
 /** One object in a picture. */
-export interface Detection {
+export interface Detection extends ObjectExtra {
   /** x1, y1, x2, y2 in pixels of the upright picture, from its top left corner. */
   readonly xyxy: readonly [x1: number, y1: number, x2: number, y2: number];
   /** 0..1 */
   readonly confidence: number;
   readonly classId: number;
   readonly label: string;
-  /** Of a pose model: each point's x and y in pixels of the upright picture and, where the model gives it, visibility, 0..1. */
-  readonly keypoints?: readonly Keypoint[];
-  /** Of a model with rotated boxes; `xyxy` is its upright bounds, cut off at the picture's border. */
-  readonly rotatedBox?: RotatedBox;
-  /** Of a segmentation model: the weight of each of the `maskPrototypes` in this object's mask, before the sigmoid. Views the detections' own memory. */
-  readonly maskCoefficients?: Float32Array;
-}
-
-export type Keypoint = readonly [x: number, y: number, visibility?: number];
-
-/** In pixels of the upright picture, before the box is turned about its centre. */
-export interface RotatedBox {
-  readonly cx: number;
-  readonly cy: number;
-  readonly width: number;
-  readonly height: number;
-  /** Radians, clockwise as one sees the picture; as the model gives it, in no fixed range. */
-  readonly angle: number;
-}
-
-/** What masks are made of: that of an object is sigmoid(sum of coefficient * prototype), cut to its box. */
-export interface MaskPrototypes {
-  /** [1, M, h, w] over the whole input of the model. */
-  readonly tensor: Tensor;
-  /** Where the picture lies in that input. */
-  readonly letterbox: Letterbox;
-}
-
-/** What a model finds of each object beside its box and class. */
-export interface DetectionExtra {
-  readonly layout: ExtraLayout;
-  /** [n, values of one object], in pixels of the upright picture where they are places. */
-  readonly values: Float32Array;
 }
 
 /** Detections in columns, one row an object. */
@@ -558,39 +533,6 @@ export class Detections implements Iterable<Detection>, DetectionColumns {
     }
     return new Detections({ xyxy, confidence, classId, extra: layout && { layout, values } }, this);
   }
-}
-
-function checkExtra(extra: Partial<DetectionExtra> | undefined, count: number): void {
-  if (extra === undefined) return;
-  const { layout, values } = extra ?? {};
-  const size = layout === undefined ? 0 : extraSize(layout);
-  if (!(types.isFloat32Array(values) && size > 0 && values.length === size * count))
-    throw invalid(
-      `Expected extra with a layout and ${count} rows of values as Float32Array but received ${show(extra)}`,
-      {},
-    );
-}
-
-function isSameLayout(a: DetectionExtra | undefined, b: DetectionExtra | undefined): boolean {
-  return JSON.stringify(a?.layout) === JSON.stringify(b?.layout);
-}
-
-function extraOf(
-  extra: DetectionExtra | undefined,
-  place: number,
-): Pick<Detection, 'keypoints' | 'rotatedBox' | 'maskCoefficients'> | undefined {
-  if (extra === undefined) return undefined;
-  const { layout } = extra;
-  const size = extraSize(layout);
-  const values = extra.values.subarray(size * place, size * (place + 1));
-  if (layout.kind === 'mask') return { maskCoefficients: values };
-  if (layout.kind === 'rotated') {
-    const [cx, cy, width, height, angle] = values as unknown as [number, number, number, number, number];
-    return { rotatedBox: { cx, cy, width, height, angle } };
-  }
-  const { points, dimensions } = layout;
-  const pointAt = (point: number) => values.subarray(dimensions * point, dimensions * (point + 1));
-  return { keypoints: Array.from({ length: points }, (_, point) => [...pointAt(point)] as unknown as Keypoint) };
 }
 
 function roundedBox({ cx, cy, width, height, angle }: RotatedBox): RotatedBox {

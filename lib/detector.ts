@@ -103,9 +103,7 @@ export class Detector<T = Detections> {
   async detect(image: ImageInput, options: DetectOptions = {}): Promise<T> {
     checkDetectOptions(options);
     assertImageInput(image);
-    const plan = this.#planFor(options);
-    const [result] = await this.#backend.infer([this.#source(image, options.signal)], plan, options.signal);
-    return this.#finish(image, result!, plan, options.signal);
+    return this.#detectOne(image, this.#planFor(options), options.signal);
   }
 
   /**
@@ -171,8 +169,7 @@ export class Detector<T = Detections> {
     const detect = (image: Picture, index: number, stop: AbortSignal): Promise<T> =>
       inPicture(index, undefined, async () => {
         assertImageInput(image);
-        const [result] = await this.#backend.infer([this.#source(image, stop)], plan, stop);
-        return this.#finish(image, result!, plan, stop);
+        return this.#detectOne(image, plan, stop);
       });
     return stream(source, detect, { inFlight: Math.min(inFlight ?? 2 * lanes + 1, room), onError, signal });
   }
@@ -191,6 +188,11 @@ export class Detector<T = Detections> {
   /** As `close()`, for `await using` (TypeScript 5.2 and newer). */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
+  }
+
+  async #detectOne(image: ImageInput, plan: LanePlan, signal: AbortSignal | undefined): Promise<T> {
+    const [result] = await this.#backend.infer([this.#source(image, signal)], plan, signal);
+    return this.#finish(image, result!, plan, signal);
   }
 
   async #detectChunk(

@@ -3,6 +3,13 @@ export type { Anchors, HeadLayout } from './core/heads/head.js';
 export type { Candidate } from './core/heads/recognise.js';
 export type { InputFormat } from './core/input-format.js';
 export type { Letterbox, LetterboxOptions } from './core/letterbox.js';
+export type {
+  DetectionExtra,
+  Keypoint,
+  MaskPrototypes,
+  ObjectExtra,
+  RotatedBox,
+} from './detection-extra.js';
 export {
   type AnnotateOptions,
   type CocoOptions,
@@ -11,13 +18,9 @@ export {
   type CsvOptions,
   type Detection,
   type DetectionColumns,
-  type DetectionExtra,
   Detections,
   type DetectionsContext,
   type DetectionsJson,
-  type Keypoint,
-  type MaskPrototypes,
-  type RotatedBox,
   type YoloOptions,
 } from './detections.js';
 export { Detector, type DetectorStats, type Results } from './detector.js';

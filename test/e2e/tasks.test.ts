@@ -116,6 +116,8 @@ describeShared('what models find beside boxes', () => {
       null,
     ])
       expect(() => Detections.from({ ...one, extra } as never, context)).toThrow(/Expected extra with a layout/);
+    const extra = { layout: { kind: 'rotated' as const }, values: Float32Array.of(1, 1, Number.NaN, 1, 0) };
+    expect(() => Detections.from({ ...one, extra }, context)).toThrow(/Detection 0 has NaN among its extra values/);
   });
 });
 

@@ -15,7 +15,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   image: ['core', 'whole-file'],
   model: ['onnx', 'core', 'labels'],
   runtime: ['core', 'model'],
-  detections: ['core', 'image', 'labels', 'validation'],
+  detections: ['core', 'image', 'labels', 'validation', 'detection-extra'],
   labels: [],
   types: [],
   errors: [],
